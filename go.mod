@@ -1,0 +1,3 @@
+module github.com/rocemu/rocemu
+
+go 1.26
