@@ -1,0 +1,415 @@
+package actors
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/rocemu/rocemu/actors/snap"
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/wire"
+)
+
+// chunkFrames keeps a chunk in one small allocation class; chunks never move,
+// so a sender may append while the receiver reads what was published.
+const chunkFrames = 7
+
+type chunk struct {
+	next *chunk
+	f    [chunkFrames]wire.Frame
+}
+
+// Channel is one direction of a cable: frames in the order of their arrival.
+// The sender appends during a window; the engine publishes at its end, and only
+// then the receiver sees them, so the two need no lock.
+type Channel struct {
+	key     uint64 // hash of seed, sender and port: breaks ties, independent of placement
+	src     int32
+	dst     int32
+	srcPort uint16
+	dstPort uint16
+	remote  bool // the receiver runs in another process
+	dirty   bool
+
+	// Receiver's side.
+	head   *chunk
+	hi     int
+	popped uint64 // ordinal of the head frame
+	pub    uint64 // frames published since the start
+	used   *chunk // chunks read to the end
+	lateQ  []late
+	lateN  uint64 // ordinal of the next late frame, with the top bit set in ties
+
+	// Sender's side.
+	tail   *chunk
+	ti     int
+	pushed uint64
+	lastAt clock.Time
+	free   *chunk
+	lateW  []wire.Frame // late frames of this window
+	newAt  clock.Time   // earliest arrival pushed this window
+	workAt clock.Time   // earliest arrival of a non-PFC frame pushed this window
+}
+
+type late struct {
+	ord uint64
+	f   wire.Frame
+}
+
+func newChannel(key uint64, src, dst int32, sp, dp uint16) *Channel {
+	c := &Channel{key: key, src: src, dst: dst, srcPort: sp, dstPort: dp, newAt: clock.Never, workAt: clock.Never}
+	c.head = new(chunk)
+	c.tail = c.head
+	return c
+}
+
+// push appends a frame whose At does not run back.
+func (c *Channel) push(f *wire.Frame) {
+	if f.At < c.lastAt {
+		panic(fmt.Sprintf("actors: arrival runs back on %d:%d: %v after %v", c.src, c.srcPort, f.At, c.lastAt))
+	}
+	c.lastAt = f.At
+	if c.ti == chunkFrames {
+		n := c.free
+		if n != nil {
+			c.free = n.next
+			n.next = nil
+		} else {
+			n = new(chunk)
+		}
+		c.tail.next = n
+		c.tail, c.ti = n, 0
+	}
+	c.tail.f[c.ti] = *f
+	c.ti++
+	c.pushed++
+	if f.At < c.newAt {
+		c.newAt = f.At
+	}
+	if f.At < c.workAt {
+		c.workAt = f.At
+	}
+}
+
+// front returns the head frame, nil when none is published.
+func (c *Channel) front() *wire.Frame {
+	if c.popped == c.pub {
+		return nil
+	}
+	if c.hi == chunkFrames {
+		old := c.head
+		c.head, c.hi = old.next, 0
+		old.next = c.used
+		c.used = old
+	}
+	return &c.head.f[c.hi]
+}
+
+func (c *Channel) pop() { c.hi++; c.popped++ }
+
+// publish makes this window's frames visible; the engine calls it between
+// windows. It returns the earliest new arrival and the earliest that is work.
+func (c *Channel) publish() (next, work clock.Time) {
+	c.dirty = false
+	c.pub = c.pushed
+	for c.used != nil {
+		n := c.used
+		c.used = n.next
+		n.next = c.free
+		c.free = n
+	}
+	for i := range c.lateW {
+		c.insertLate(&c.lateW[i])
+	}
+	c.lateW = c.lateW[:0]
+	next, work = c.newAt, c.workAt
+	c.newAt, c.workAt = clock.Never, clock.Never
+	return next, work
+}
+
+// insertLate keeps lateQ in order of (At, ordinal).
+func (c *Channel) insertLate(f *wire.Frame) {
+	i := len(c.lateQ)
+	for i > 0 && c.lateQ[i-1].f.At > f.At {
+		i--
+	}
+	c.lateQ = append(c.lateQ, late{})
+	copy(c.lateQ[i+1:], c.lateQ[i:])
+	c.lateQ[i] = late{ord: c.lateN | 1<<63, f: *f}
+	c.lateN++
+}
+
+// Inbox merges an actor's channels by arrival.
+type Inbox struct {
+	ch   []*Channel // by port number - 1
+	seed uint64
+	end  clock.Time
+	heap []entry
+	act  []uint64 // ports with published frames
+	cur  wire.Frame
+}
+
+type entry struct {
+	at   clock.Time
+	tie  uint64 // computed when needed
+	port int32
+	late bool
+}
+
+func (in *Inbox) mark(port int) { in.act[(port-1)>>6] |= 1 << ((port - 1) & 63) }
+
+// begin collects the heads that arrive before end.
+func (in *Inbox) begin(end clock.Time) {
+	in.end = end
+	in.heap = in.heap[:0]
+	for w, b := range in.act {
+		for ; b != 0; b &= b - 1 {
+			i := w<<6 + trailing(b)
+			c := in.ch[i]
+			if f := c.front(); f != nil && f.At < end {
+				in.heap = append(in.heap, entry{at: f.At, port: int32(i + 1)})
+				in.up(len(in.heap) - 1)
+			}
+			if len(c.lateQ) > 0 && c.lateQ[0].f.At < end {
+				in.heap = append(in.heap, entry{at: c.lateQ[0].f.At, port: int32(i + 1), late: true})
+				in.up(len(in.heap) - 1)
+			}
+		}
+	}
+}
+
+// rest returns the earliest arrival left and the earliest that is work, and
+// drops idle ports from the active set.
+func (in *Inbox) rest() (next, work clock.Time) {
+	next, work = clock.Never, clock.Never
+	for w, b := range in.act {
+		for ; b != 0; b &= b - 1 {
+			i := w<<6 + trailing(b)
+			c := in.ch[i]
+			f := c.front()
+			if f != nil {
+				next, work = min(next, f.At), min(work, f.At)
+			}
+			for k := range c.lateQ {
+				next = min(next, c.lateQ[k].f.At)
+				if isWork(&c.lateQ[k].f) {
+					work = min(work, c.lateQ[k].f.At)
+					break
+				}
+			}
+			if f == nil && len(c.lateQ) == 0 {
+				in.act[w] &^= 1 << (i & 63)
+			}
+		}
+	}
+	return next, work
+}
+
+func isWork(f *wire.Frame) bool { return f.Kind != wire.KindPFC && f.Kind != wire.KindPause }
+
+// Peek returns the arrival time and port of the earliest frame before the
+// window's end.
+func (in *Inbox) Peek() (at clock.Time, port int, ok bool) {
+	if len(in.heap) == 0 {
+		return clock.Never, 0, false
+	}
+	return in.heap[0].at, int(in.heap[0].port), true
+}
+
+// Pop takes the frame that Peek named. The pointer is valid until the next Pop
+// and the frame may be changed in place. It panics when there is none.
+func (in *Inbox) Pop() *wire.Frame {
+	e := &in.heap[0]
+	c := in.ch[e.port-1]
+	if e.late {
+		in.cur = c.lateQ[0].f
+		c.lateQ = c.lateQ[:copy(c.lateQ, c.lateQ[1:])]
+		if len(c.lateQ) > 0 && c.lateQ[0].f.At < in.end {
+			e.at, e.tie = c.lateQ[0].f.At, 0
+			in.down()
+		} else {
+			in.drop()
+		}
+		return &in.cur
+	}
+	f := &c.head.f[c.hi]
+	c.pop()
+	if n := c.front(); n != nil && n.At < in.end {
+		e.at, e.tie = n.At, 0
+		in.down()
+	} else {
+		in.drop()
+	}
+	return f
+}
+
+func (in *Inbox) drop() {
+	n := len(in.heap) - 1
+	in.heap[0] = in.heap[n]
+	in.heap = in.heap[:n]
+	if n > 1 {
+		in.down()
+	}
+}
+
+// before is the total order of arrivals: time, keyed hash, channel, ordinal.
+func (in *Inbox) before(a, b *entry) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	ka, kb := in.tie(a), in.tie(b)
+	if ka != kb {
+		return ka < kb
+	}
+	if a.port != b.port {
+		return in.ch[a.port-1].key < in.ch[b.port-1].key
+	}
+	if a.late == b.late {
+		panic("actors: two heads of one channel")
+	}
+	return b.late
+}
+
+func (in *Inbox) tie(e *entry) uint64 {
+	if e.tie == 0 {
+		c := in.ch[e.port-1]
+		ord := c.popped
+		if e.late {
+			ord = c.lateQ[0].ord
+		}
+		e.tie = clock.Mix(in.seed, c.key, ord) | 1
+	}
+	return e.tie
+}
+
+func (in *Inbox) up(i int) {
+	for i > 0 {
+		p := (i - 1) >> 1
+		if !in.before(&in.heap[i], &in.heap[p]) {
+			return
+		}
+		in.heap[i], in.heap[p] = in.heap[p], in.heap[i]
+		i = p
+	}
+}
+
+func (in *Inbox) down() {
+	h, i := in.heap, 0
+	for {
+		l := 2*i + 1
+		if l >= len(h) {
+			return
+		}
+		if r := l + 1; r < len(h) && in.before(&h[r], &h[l]) {
+			l = r
+		}
+		if !in.before(&h[l], &h[i]) {
+			return
+		}
+		h[i], h[l] = h[l], h[i]
+		i = l
+	}
+}
+
+// Outbox is where an actor puts frames for its ports.
+type Outbox struct {
+	end   clock.Time
+	ch    []*Channel // by port number - 1
+	dirty []*Channel
+}
+
+// Send puts a frame on the cable of a port. f.At is the arrival at the
+// receiver's state; it must not lie before the window's end nor before the
+// port's last frame.
+func (o *Outbox) Send(port int, f *wire.Frame) {
+	if f.At < o.end {
+		panic(fmt.Sprintf("actors: port %d sends into the running window: %v < %v", port, f.At, o.end))
+	}
+	c := o.ch[port-1]
+	if !c.dirty {
+		c.dirty = true
+		o.dirty = append(o.dirty, c)
+	}
+	c.push(f)
+}
+
+// SendLate puts a frame that may overtake others of its port: PFC, or a frame
+// that a fault delayed.
+func (o *Outbox) SendLate(port int, f *wire.Frame) {
+	if f.At < o.end {
+		panic(fmt.Sprintf("actors: port %d sends into the running window: %v < %v", port, f.At, o.end))
+	}
+	c := o.ch[port-1]
+	if !c.dirty {
+		c.dirty = true
+		o.dirty = append(o.dirty, c)
+	}
+	c.lateW = append(c.lateW, *f)
+	c.newAt = min(c.newAt, f.At)
+	if isWork(f) {
+		c.workAt = min(c.workAt, f.At)
+	}
+}
+
+// snapshot writes what is in flight to the receiver.
+func (c *Channel) snapshot(w *snap.Writer) {
+	w.U64(c.popped)
+	w.U64(c.lateN)
+	w.Len(int(c.pub - c.popped))
+	k, i := c.head, c.hi
+	for n := c.popped; n < c.pub; n++ {
+		if i == chunkFrames {
+			k, i = k.next, 0
+		}
+		w.Frame(&k.f[i])
+		i++
+	}
+	w.Len(len(c.lateQ))
+	for i := range c.lateQ {
+		w.U64(c.lateQ[i].ord)
+		w.Frame(&c.lateQ[i].f)
+	}
+}
+
+func (c *Channel) restore(r *snap.Reader) {
+	fresh := newChannel(c.key, c.src, c.dst, c.srcPort, c.dstPort)
+	fresh.remote = c.remote
+	*c = *fresh
+	popped := r.U64()
+	c.lateN = r.U64()
+	n := r.Len()
+	var f wire.Frame
+	for range n {
+		r.Frame(&f)
+		if r.Err != nil || f.At < c.lastAt {
+			if r.Err == nil {
+				r.Err = fmt.Errorf("actors: frames in flight are out of order")
+			}
+			return
+		}
+		c.push(&f)
+	}
+	c.popped, c.pushed = popped, popped+uint64(n)
+	c.pub = c.pushed
+	m := r.Len()
+	for range m {
+		var l late
+		l.ord = r.U64()
+		r.Frame(&l.f)
+		c.lateQ = append(c.lateQ, l)
+	}
+	if !sort.SliceIsSorted(c.lateQ, func(i, j int) bool { return c.lateQ[i].f.At < c.lateQ[j].f.At }) && r.Err == nil {
+		r.Err = fmt.Errorf("actors: late frames are out of order")
+	}
+	c.newAt, c.workAt = clock.Never, clock.Never
+}
+
+// inFlight counts published frames not yet taken, PFC apart.
+func (c *Channel) inFlight() (n uint64) {
+	n = c.pub - c.popped
+	for i := range c.lateQ {
+		if isWork(&c.lateQ[i].f) {
+			n++
+		}
+	}
+	return n
+}

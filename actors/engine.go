@@ -1,0 +1,449 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rocemu/rocemu/actors/snap"
+	"github.com/rocemu/rocemu/clock"
+)
+
+// Ports is how the engine is told of cables: port p of device d (numbers from
+// 1) leads to PeerPort of Peer.
+type Ports struct{ Peer, PeerPort int32 }
+
+// Config describes a run to the engine. It is the same in every process.
+type Config struct {
+	Seed   uint64
+	Names  []string  // by device id
+	Cables [][]Ports // by device id, then port number - 1
+	Window clock.Duration
+	Settle clock.Duration
+	Limit  clock.Time // verdict limit when reached
+	Until  clock.Time // verdict complete when reached; Never = until idle
+	Live   bool       // until stopped: neither idle nor stalled ends the run
+	Stall  clock.Duration
+}
+
+// End says why a run ended.
+type End uint8
+
+// Ends.
+const (
+	Running   End = iota
+	Idle          // all work done
+	AtUntil       // the asked virtual time was reached
+	AtLimit       // the limit was reached first
+	Stalled       // work is left and nothing moves
+	Cancelled     // the caller asked to stop
+)
+
+// Summary is what a process says of its actors between two windows. Merging
+// summaries of all processes gives every process the same next window.
+type Summary struct {
+	Next, NextWork, NextFault clock.Time
+	LastWork, LastProgress    clock.Time
+	Outstanding               int64
+	Stop                      clock.Time // a requested stop, Never = none
+}
+
+// Merge folds another process's summary in.
+func (s *Summary) Merge(o Summary) {
+	s.Next = min(s.Next, o.Next)
+	s.NextWork = min(s.NextWork, o.NextWork)
+	s.NextFault = min(s.NextFault, o.NextFault)
+	s.LastWork = max(s.LastWork, o.LastWork)
+	s.LastProgress = max(s.LastProgress, o.LastProgress)
+	s.Outstanding += o.Outstanding
+	s.Stop = min(s.Stop, o.Stop)
+}
+
+// Carrier joins the processes of one run. The engine calls Exchange once
+// before each window; it must deliver the frames other processes sent in the
+// window before through e.Deliver and return the merged summary.
+type Carrier interface {
+	Exchange(ctx context.Context, e *Engine, n uint64, mine Summary) (Summary, error)
+}
+
+// Gate holds back virtual time. Await blocks until every instant before end
+// may be executed (W1), applies what became known meanwhile (faults) to e's
+// actors, and returns the earliest unconsumed fault instant (Never = none):
+// the engine starts the window again when that lies before its start.
+type Gate interface {
+	Await(ctx context.Context, e *Engine, end clock.Time) (fault clock.Time, err error)
+}
+
+// Engine advances the actors of one process.
+type Engine struct {
+	cfg     Config
+	actors  []Actor // nil where another process hosts the device
+	local   []int32 // hosted device ids, ascending
+	in      []Inbox
+	out     []Outbox
+	chans   []*Channel
+	remote  []*Channel // channels from here to other processes, dirty in the last window
+	st      []Status
+	next    []clock.Time // earliest event or arrival
+	work    []clock.Time // the same, non-periodic
+	active  []int32
+	sum     Summary // running totals of the counters in st
+	workers int
+	pool    *pool
+
+	Carrier Carrier
+	Gate    Gate
+	// Observe, when set, is called between windows with the next window's
+	// start; it may read actors but must not change them.
+	Observe func(start clock.Time, n uint64)
+
+	now     clock.Time // start of the next window
+	windows uint64
+	stop    clock.Time
+}
+
+// New builds an engine over the hosted actors; hosted[d] is nil for a device
+// of another process.
+func New(cfg Config, hosted []Actor, workers int) (*Engine, error) {
+	if cfg.Window <= 0 {
+		return nil, fmt.Errorf("actors: window %v must be positive", cfg.Window)
+	}
+	if len(cfg.Names) != len(hosted) || len(cfg.Cables) != len(hosted) {
+		return nil, fmt.Errorf("actors: %d names and %d cable lists for %d devices", len(cfg.Names), len(cfg.Cables), len(hosted))
+	}
+	e := &Engine{cfg: cfg, actors: hosted, workers: max(1, workers), stop: clock.Never}
+	n := len(hosted)
+	e.in, e.out, e.st = make([]Inbox, n), make([]Outbox, n), make([]Status, n)
+	e.next, e.work = make([]clock.Time, n), make([]clock.Time, n)
+	for d := range hosted {
+		e.in[d].seed = cfg.Seed
+		e.in[d].ch = make([]*Channel, len(cfg.Cables[d]))
+		e.in[d].act = make([]uint64, (len(cfg.Cables[d])+63)/64)
+		e.out[d].ch = make([]*Channel, len(cfg.Cables[d]))
+		e.next[d], e.work[d] = clock.Never, clock.Never
+		if hosted[d] != nil {
+			e.local = append(e.local, int32(d))
+		}
+	}
+	if err := e.connect(); err != nil {
+		return nil, err
+	}
+	for _, d := range e.local {
+		e.next[d], e.work[d] = 0, 0 // let every actor look at its start
+		e.st[d] = Status{NextFault: clock.Never}
+	}
+	if e.workers > 1 {
+		e.pool = newPool(e.workers - 1)
+	}
+	return e, nil
+}
+
+// connect makes a channel for each direction of each cable that touches a
+// hosted actor.
+func (e *Engine) connect() error {
+	for d := range e.cfg.Cables {
+		for p, c := range e.cfg.Cables[d] {
+			if c.Peer < 0 || int(c.Peer) >= len(e.actors) || c.PeerPort < 1 || int(c.PeerPort) > len(e.cfg.Cables[c.Peer]) {
+				return fmt.Errorf("actors: %s:%d leads to no port", e.cfg.Names[d], p+1)
+			}
+			back := e.cfg.Cables[c.Peer][c.PeerPort-1]
+			if int(back.Peer) != d || int(back.PeerPort) != p+1 {
+				return fmt.Errorf("actors: %s:%d is not the other end of its cable", e.cfg.Names[d], p+1)
+			}
+			if e.actors[d] == nil && e.actors[c.Peer] == nil {
+				continue
+			}
+			key := clock.Mix(clock.HashString(e.cfg.Seed, e.cfg.Names[d]), uint64(p+1), 0x63)
+			ch := newChannel(key, int32(d), c.Peer, uint16(p+1), uint16(c.PeerPort))
+			ch.remote = e.actors[c.Peer] == nil
+			e.chans = append(e.chans, ch)
+			e.out[d].ch[p] = ch
+			e.in[c.Peer].ch[c.PeerPort-1] = ch
+		}
+	}
+	return nil
+}
+
+// Stop asks the run to end at the first window end; it may be called from
+// another goroutine through a context instead.
+func (e *Engine) Stop(at clock.Time) { e.stop = min(e.stop, at) }
+
+// Close ends the worker goroutines.
+func (e *Engine) Close() {
+	if e.pool != nil {
+		e.pool.close()
+		e.pool = nil
+	}
+}
+
+// Now is the start of the next window; Windows counts executed ones.
+func (e *Engine) Now() clock.Time { return e.now }
+
+// Windows counts executed windows.
+func (e *Engine) Windows() uint64 { return e.windows }
+
+// Hosts reports whether device d runs here.
+func (e *Engine) Hosts(d int32) bool { return e.actors[d] != nil }
+
+// Actor returns a hosted actor, nil otherwise.
+func (e *Engine) Actor(d int32) Actor { return e.actors[d] }
+
+// Local lists the hosted devices.
+func (e *Engine) Local() []int32 { return e.local }
+
+// Wake makes the engine look at device d from instant t on: something outside
+// (a fault) was scheduled in its actor.
+func (e *Engine) Wake(d int32, t clock.Time) {
+	e.next[d] = min(e.next[d], t)
+	e.work[d] = min(e.work[d], t)
+}
+
+// summary merges the state of all hosted actors.
+func (e *Engine) summary() Summary {
+	s := Summary{Next: clock.Never, NextWork: clock.Never, NextFault: clock.Never, Stop: e.stop}
+	for _, d := range e.local {
+		s.Next = min(s.Next, e.next[d])
+		s.NextWork = min(s.NextWork, e.work[d])
+		st := &e.st[d]
+		s.NextFault = min(s.NextFault, st.NextFault)
+		s.LastWork = max(s.LastWork, st.LastWork)
+		s.LastProgress = max(s.LastProgress, st.LastProgress)
+		s.Outstanding += st.Outstanding
+	}
+	for _, c := range e.remote {
+		s.Next = min(s.Next, c.newAt)
+		s.NextWork = min(s.NextWork, c.workAt)
+	}
+	return s
+}
+
+// cut finds the end of the run as far as it is known: the instant up to which
+// events are executed, and why. It depends on the merged summary alone.
+func (e *Engine) cut(s *Summary) (clock.Time, End) {
+	at, why := e.cfg.Limit, AtLimit
+	if e.cfg.Until < at {
+		at, why = e.cfg.Until, AtUntil
+	}
+	if s.Stop < at {
+		at, why = s.Stop, Cancelled
+	}
+	if e.cfg.Live {
+		return at, why
+	}
+	quiet := s.NextWork == clock.Never
+	if t := s.LastWork.Add(e.cfg.Settle); s.Outstanding == 0 && quiet && t < at && e.cfg.Until == clock.Never {
+		return t, Idle
+	}
+	if t := s.LastWork.Add(e.cfg.Settle); s.Outstanding > 0 && quiet && s.NextFault == clock.Never && t < at {
+		at, why = t, Stalled
+	}
+	if t := s.LastProgress.Add(e.cfg.Stall); s.Outstanding > 0 && e.cfg.Stall > 0 && t < at {
+		at, why = t, Stalled
+	}
+	return at, why
+}
+
+// Result is how a run ended.
+type Result struct {
+	End      End
+	At       clock.Time // virtual time executed up to
+	LastWork clock.Time
+	Summary  Summary
+}
+
+// Run executes windows until the run ends by itself, the context is cancelled
+// (a stop at a window end, no error) or the carrier or gate fails.
+func (e *Engine) Run(ctx context.Context) (Result, error) {
+	for {
+		r, err := e.Step(ctx)
+		if err != nil || r.End != Running {
+			return r, err
+		}
+	}
+}
+
+// Step executes one window.
+func (e *Engine) Step(ctx context.Context) (Result, error) {
+	if ctx.Err() != nil && e.Carrier == nil {
+		e.stop = min(e.stop, e.now)
+	}
+	s := e.summary()
+	if e.Carrier != nil {
+		m, err := e.Carrier.Exchange(ctx, e, e.windows, s)
+		if err != nil {
+			return Result{At: e.now}, err
+		}
+		s = m
+		e.remote = e.remote[:0]
+	}
+	for {
+		at, why := e.cut(&s)
+		start := s.Next
+		if start >= at || start == clock.Never {
+			return e.finish(s, at, why), nil
+		}
+		end := min(start.Add(e.cfg.Window), at)
+		if e.Gate != nil {
+			f, err := e.Gate.Await(ctx, e, end)
+			if err != nil {
+				return Result{At: e.now}, err
+			}
+			if f < start {
+				s.Next = f
+				continue
+			}
+		}
+		if e.Observe != nil {
+			e.Observe(start, e.windows)
+		}
+		e.window(end)
+		return Result{}, nil
+	}
+}
+
+func (e *Engine) finish(s Summary, at clock.Time, why End) Result {
+	if at == clock.Never { // nothing will ever happen and nothing ends the run
+		at = s.LastWork
+	}
+	at = max(at, e.now)
+	e.now = at
+	return Result{End: why, At: at, LastWork: s.LastWork, Summary: s}
+}
+
+// window runs every actor that has something before end, then publishes.
+func (e *Engine) window(end clock.Time) {
+	e.active = e.active[:0]
+	for _, d := range e.local {
+		if e.next[d] < end {
+			e.active = append(e.active, d)
+		}
+	}
+	if e.pool != nil && len(e.active) >= minParallel {
+		e.pool.run(e, end)
+	} else {
+		for _, d := range e.active {
+			e.advance(d, end)
+		}
+	}
+	for _, d := range e.active {
+		e.publish(d)
+	}
+	e.now = end
+	e.windows++
+}
+
+// minParallel is the number of active actors below which one worker is faster.
+const minParallel = 16
+
+// advance runs one actor; it touches nothing of any other.
+func (e *Engine) advance(d int32, end clock.Time) {
+	in, out, st := &e.in[d], &e.out[d], &e.st[d]
+	out.end = end
+	in.begin(end)
+	e.actors[d].Advance(end, in, out, st)
+	if len(in.heap) != 0 {
+		panic(fmt.Sprintf("actors: %s left arrivals before the window's end", e.cfg.Names[d]))
+	}
+	if st.Next < end {
+		panic(fmt.Sprintf("actors: %s left an event at %v before the window's end %v", e.cfg.Names[d], st.Next, end))
+	}
+	n, w := in.rest()
+	e.next[d] = min(n, st.Next)
+	e.work[d] = min(w, st.NextWork)
+}
+
+// publish makes what d sent visible.
+func (e *Engine) publish(d int32) {
+	o := &e.out[d]
+	for _, c := range o.dirty {
+		if c.remote {
+			e.remote = append(e.remote, c)
+			continue
+		}
+		n, w := c.publish()
+		e.in[c.dst].mark(int(c.dstPort))
+		e.next[c.dst] = min(e.next[c.dst], n)
+		e.work[c.dst] = min(e.work[c.dst], w)
+	}
+	o.dirty = o.dirty[:0]
+}
+
+// Totals are the engine's counters over the hosted actors.
+type Totals struct{ Events, Hops, Windows uint64 }
+
+// Totals sums the counters.
+func (e *Engine) Totals() Totals {
+	t := Totals{Windows: e.windows}
+	for _, d := range e.local {
+		t.Events += e.st[d].Events
+		t.Hops += e.st[d].Hops
+	}
+	return t
+}
+
+// Digest folds the chains of the hosted actors; sums of processes add up.
+func (e *Engine) Digest() Digest {
+	var g Digest
+	for _, d := range e.local {
+		g.Add(clock.HashString(e.cfg.Seed, e.cfg.Names[d]), e.actors[d].Chain())
+	}
+	return g
+}
+
+// Status returns what a hosted actor last reported.
+func (e *Engine) Status(d int32) Status { return e.st[d] }
+
+// InFlight counts frames on the cable that leaves port p of device d, PFC
+// apart, when the receiver is hosted here.
+func (e *Engine) InFlight(d int32, p int) uint64 {
+	c := e.out[d].ch[p-1]
+	if c == nil || c.remote {
+		return 0
+	}
+	return c.inFlight()
+}
+
+// SnapshotDevice writes one hosted device at a window boundary: its actor, its
+// status and what is in flight to it.
+func (e *Engine) SnapshotDevice(d int32, w *snap.Writer) {
+	st := &e.st[d]
+	for _, t := range []clock.Time{e.next[d], e.work[d], st.Next, st.NextWork, st.NextFault, st.LastWork, st.LastProgress} {
+		w.Time(t)
+	}
+	w.I64(st.Outstanding)
+	w.U64(st.Events)
+	w.U64(st.Hops)
+	e.actors[d].Snapshot(w)
+	w.Len(len(e.in[d].ch))
+	for _, c := range e.in[d].ch {
+		c.snapshot(w)
+	}
+}
+
+// RestoreDevice reads what SnapshotDevice wrote into a freshly built engine.
+func (e *Engine) RestoreDevice(d int32, r *snap.Reader) error {
+	st := &e.st[d]
+	for _, t := range []*clock.Time{&e.next[d], &e.work[d], &st.Next, &st.NextWork, &st.NextFault, &st.LastWork, &st.LastProgress} {
+		*t = r.Time()
+	}
+	st.Outstanding = r.I64()
+	st.Events = r.U64()
+	st.Hops = r.U64()
+	if err := e.actors[d].Restore(r); err != nil {
+		return fmt.Errorf("actors: restore %s: %w", e.cfg.Names[d], err)
+	}
+	r.Expect("port count of "+e.cfg.Names[d], r.Len(), len(e.in[d].ch))
+	for i, c := range e.in[d].ch {
+		if r.Err != nil {
+			break
+		}
+		c.restore(r)
+		e.in[d].mark(i + 1)
+	}
+	if r.Err != nil {
+		return fmt.Errorf("actors: restore %s: %w", e.cfg.Names[d], r.Err)
+	}
+	return nil
+}
+
+// SetClock places a restored engine at window n starting no earlier than now.
+func (e *Engine) SetClock(now clock.Time, n uint64) { e.now, e.windows = now, n }

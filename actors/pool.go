@@ -1,0 +1,66 @@
+package actors
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/rocemu/rocemu/clock"
+)
+
+// pool is the worker goroutines of one engine. Inside a window actors share
+// nothing, so which worker takes which actor cannot matter.
+type pool struct {
+	start []chan struct{}
+	done  sync.WaitGroup
+	next  atomic.Int64
+	e     *Engine
+	end   clock.Time
+}
+
+// grab is how many actors a worker takes at once; switches come first in id
+// order and are dear, so the steps are small.
+const grab = 4
+
+func newPool(n int) *pool {
+	p := &pool{start: make([]chan struct{}, n)}
+	for i := range p.start {
+		c := make(chan struct{}, 1)
+		p.start[i] = c
+		go func() {
+			for range c {
+				p.work()
+				p.done.Done()
+			}
+		}()
+	}
+	return p
+}
+
+func (p *pool) run(e *Engine, end clock.Time) {
+	p.e, p.end = e, end
+	p.next.Store(0)
+	p.done.Add(len(p.start))
+	for _, c := range p.start {
+		c <- struct{}{}
+	}
+	p.work()
+	p.done.Wait()
+}
+
+func (p *pool) work() {
+	for {
+		i := int(p.next.Add(grab)) - grab
+		if i >= len(p.e.active) {
+			return
+		}
+		for _, d := range p.e.active[i:min(i+grab, len(p.e.active))] {
+			p.e.advance(d, p.end)
+		}
+	}
+}
+
+func (p *pool) close() {
+	for _, c := range p.start {
+		close(c)
+	}
+}

@@ -1,0 +1,88 @@
+package actors
+
+import (
+	"fmt"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/wire"
+)
+
+// Remote is what one device sent over one port to another process in a window.
+// The slices are valid until the next window.
+type Remote struct {
+	Src, Dst         int32
+	SrcPort, DstPort uint16
+	Frames           []wire.Frame // in order of arrival
+	Late             []wire.Frame
+}
+
+// TakeRemote hands out the frames of the last window that go to devices of
+// other processes, by (source device, port), and forgets them.
+func (e *Engine) TakeRemote(visit func(Remote)) {
+	for _, c := range e.remote {
+		r := Remote{Src: c.src, Dst: c.dst, SrcPort: c.srcPort, DstPort: c.dstPort, Late: c.lateW}
+		n := int(c.pushed - c.popped)
+		if n > 0 {
+			c.pub = c.pushed
+			r.Frames = make([]wire.Frame, 0, n)
+			for f := c.front(); f != nil; f = c.front() {
+				r.Frames = append(r.Frames, *f)
+				c.pop()
+			}
+		}
+		visit(r)
+		c.lateW = c.lateW[:0]
+		c.dirty = false
+		for c.used != nil {
+			k := c.used
+			c.used = k.next
+			k.next = c.free
+			c.free = k
+		}
+		c.newAt, c.workAt = clock.Never, clock.Never
+	}
+	e.remote = e.remote[:0]
+}
+
+// Deliver adds frames that another process sent in the window before. It
+// refuses what does not fit the plan, so a malformed batch cannot corrupt the
+// run.
+func (e *Engine) Deliver(r Remote) error {
+	if r.Dst < 0 || int(r.Dst) >= len(e.actors) || e.actors[r.Dst] == nil {
+		return fmt.Errorf("actors: batch for device %d, which is not hosted here", r.Dst)
+	}
+	if r.DstPort < 1 || int(r.DstPort) > len(e.in[r.Dst].ch) {
+		return fmt.Errorf("actors: batch for %s:%d, which does not exist", e.cfg.Names[r.Dst], r.DstPort)
+	}
+	c := e.in[r.Dst].ch[r.DstPort-1]
+	if c.src != r.Src || c.srcPort != r.SrcPort {
+		return fmt.Errorf("actors: batch for %s:%d from the wrong device %d:%d", e.cfg.Names[r.Dst], r.DstPort, r.Src, r.SrcPort)
+	}
+	last := c.lastAt
+	for i := range r.Frames {
+		if r.Frames[i].At < e.now || r.Frames[i].At < last {
+			return fmt.Errorf("actors: batch for %s:%d arrives at %v, before %v", e.cfg.Names[r.Dst], r.DstPort, r.Frames[i].At, max(e.now, last))
+		}
+		last = r.Frames[i].At
+	}
+	for i := range r.Late {
+		if r.Late[i].At < e.now {
+			return fmt.Errorf("actors: late frame for %s:%d arrives at %v, before %v", e.cfg.Names[r.Dst], r.DstPort, r.Late[i].At, e.now)
+		}
+	}
+	for i := range r.Frames {
+		c.push(&r.Frames[i])
+	}
+	for i := range r.Late {
+		c.lateW = append(c.lateW, r.Late[i])
+		c.newAt = min(c.newAt, r.Late[i].At)
+		if isWork(&r.Late[i]) {
+			c.workAt = min(c.workAt, r.Late[i].At)
+		}
+	}
+	n, w := c.publish()
+	e.in[c.dst].mark(int(c.dstPort))
+	e.next[c.dst] = min(e.next[c.dst], n)
+	e.work[c.dst] = min(e.work[c.dst], w)
+	return nil
+}

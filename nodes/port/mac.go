@@ -1,0 +1,74 @@
+package port
+
+import (
+	"github.com/rocemu/rocemu/actors/snap"
+	"github.com/rocemu/rocemu/clock"
+)
+
+// macRing remembers the frames between dequeue and the end of their
+// transmission at the MAC, so that a PFC frame finds the next frame boundary.
+type macRing struct {
+	span []macSpan
+	head int
+	n    int
+}
+
+type macSpan struct{ start, end clock.Time }
+
+func (m *macRing) init()    { m.span = make([]macSpan, 4) }
+func (m *macRing) on() bool { return m.span != nil }
+
+func (m *macRing) push(now, start, end clock.Time) {
+	for m.n > 0 && m.span[m.head].end <= now {
+		m.head = (m.head + 1) & (len(m.span) - 1)
+		m.n--
+	}
+	if m.n == len(m.span) {
+		big := make([]macSpan, 2*len(m.span))
+		for i := range m.n {
+			big[i] = m.span[(m.head+i)&(len(m.span)-1)]
+		}
+		m.span, m.head = big, 0
+	}
+	m.span[(m.head+m.n)&(len(m.span)-1)] = macSpan{start, end}
+	m.n++
+}
+
+// boundary returns the first instant >= now at which no frame is in the midst
+// of its transmission.
+func (m *macRing) boundary(now clock.Time) clock.Time {
+	for i := range m.n {
+		s := m.span[(m.head+i)&(len(m.span)-1)]
+		if s.start < now && now < s.end {
+			return s.end
+		}
+		if s.start >= now {
+			break
+		}
+	}
+	return now
+}
+
+func (m *macRing) snapshot(w *snap.Writer) {
+	w.Len(m.n)
+	for i := range m.n {
+		s := m.span[(m.head+i)&(len(m.span)-1)]
+		w.Time(s.start)
+		w.Time(s.end)
+	}
+}
+
+func (m *macRing) restore(r *snap.Reader) {
+	n := r.Len()
+	m.head, m.n = 0, 0
+	for range n {
+		s, e := r.Time(), r.Time()
+		if r.Err != nil {
+			return
+		}
+		if m.span == nil {
+			m.init()
+		}
+		m.push(-1, s, e)
+	}
+}
