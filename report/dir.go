@@ -1,0 +1,185 @@
+package report
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/rocemu/rocemu/clock"
+)
+
+// SeriesRow is one sample of a series: series.csv.
+type SeriesRow struct {
+	At     clock.Time
+	Device string
+	Port   int // 0 = the device
+	Metric string
+	Index  int // priority, PG or queue; -1 = none
+	Value  int64
+	Unit   string
+}
+
+// Event is one line of events.jsonl.
+type Event struct {
+	AtNS   NS             `json:"at_ns"`
+	Device string         `json:"device"`
+	Kind   string         `json:"kind"`
+	Fields map[string]any `json:"fields,omitempty"`
+}
+
+// Dir is an output directory.
+type Dir struct{ path string }
+
+// OpenDir creates the directory if need be and proves that files can be
+// written there, so that a run does not compute for hours and then lose it.
+func OpenDir(path string) (*Dir, error) {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, fmt.Errorf("--out %s: cannot be created: %w", path, err)
+	}
+	f, err := os.CreateTemp(path, ".probe-*")
+	if err != nil {
+		return nil, fmt.Errorf("--out %s: not writable: %w", path, err)
+	}
+	_, werr := f.Write([]byte("probe"))
+	if err := errors.Join(werr, f.Close(), os.Remove(f.Name())); err != nil {
+		return nil, fmt.Errorf("--out %s: not writable: %w", path, err)
+	}
+	return &Dir{path}, nil
+}
+
+// Write writes all files of a result and names them, or says which failed.
+func (d *Dir) Write(r *Result) error {
+	files := []struct {
+		name  string
+		write func(io.Writer, *Result) error
+	}{
+		{"result.json", WriteJSON},
+		{"flows.csv", writeFlows},
+		{"series.csv", writeSeries},
+		{"events.jsonl", writeEvents},
+		{"fabric.resolved.yaml", writeResolved},
+	}
+	for _, f := range files {
+		if err := d.file(f.name, func(w io.Writer) error { return f.write(w, r) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Dir) file(name string, write func(io.Writer) error) error {
+	f, err := os.Create(filepath.Join(d.path, name))
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	b := bufio.NewWriterSize(f, 1<<16)
+	if err := errors.Join(write(b), b.Flush(), f.Close()); err != nil {
+		return fmt.Errorf("--out: %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// WriteJSON writes the result object, indented.
+func WriteJSON(w io.Writer, r *Result) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// ReadResult reads a result from an output directory or a JSON file.
+func ReadResult(path string) (*Result, error) {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		path = filepath.Join(path, "result.json")
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := new(Result)
+	if err := json.Unmarshal(b, r); err != nil {
+		return nil, fmt.Errorf("%s: not a result: %w", path, err)
+	}
+	if r.Schema != 1 {
+		return nil, fmt.Errorf("%s: result schema %d, this program reads 1", path, r.Schema)
+	}
+	return r, nil
+}
+
+// writeFlows writes one row a single flow. Times are nanoseconds of virtual
+// time, exact to the picosecond. bytes is the payload of completed requests,
+// bytes_done adds the acknowledged part of unfinished ones; fct_ns is last end
+// minus first start, slowdown the ratio of it to the time on an idle fabric.
+func writeFlows(w io.Writer, r *Result) error {
+	c := csv.NewWriter(w)
+	c.Write([]string{ //nolint:errcheck // csv.Writer keeps the error for Error
+		"flow", "from", "to", "verb", "requests", "completed", "failed", "status", "bytes", "bytes_done", "first_start_ns",
+		"last_end_ns", "fct_ns", "slowdown", "goodput_bps", "retransmitted_packets", "last_progress_ns", "why",
+	})
+	i64 := func(n int64) string { return strconv.FormatInt(n, 10) }
+	for f := range r.Rows() {
+		c.Write([]string{ //nolint:errcheck // as above
+			f.Name, f.From, f.To, f.Verb, i64(f.Requests), i64(f.Completed), i64(f.Failed), f.Status.String(),
+			i64(f.Bytes), i64(f.BytesDone), f.First.NS(), f.Last.NS(), f.FCT.NS(),
+			strconv.FormatFloat(f.Slowdown, 'f', -1, 64), i64(f.GoodputBPS), strconv.FormatUint(f.Retransmitted, 10),
+			f.LastProgress.NS(), f.Why,
+		})
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// writeSeries writes one row a sample; index is the priority, priority group
+// or queue, empty when there is none.
+func writeSeries(w io.Writer, r *Result) error {
+	c := csv.NewWriter(w)
+	c.Write([]string{"time_ns", "device", "port", "metric", "index", "value", "unit"}) //nolint:errcheck // kept for Error
+	for _, s := range r.detail().Series {
+		port, index := "", ""
+		if s.Port > 0 {
+			port = strconv.Itoa(s.Port)
+		}
+		if s.Index >= 0 {
+			index = strconv.Itoa(s.Index)
+		}
+		c.Write([]string{s.At.NS(), s.Device, port, s.Metric, index, strconv.FormatInt(s.Value, 10), s.Unit}) //nolint:errcheck // kept for Error
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// writeEvents ends with a line of counts, so that an empty run still says so.
+func writeEvents(w io.Writer, r *Result) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	counts := map[string]any{}
+	for _, v := range r.detail().Events {
+		n, _ := counts[v.Kind].(int)
+		counts[v.Kind] = n + 1
+		if err := e.Encode(v); err != nil {
+			return err
+		}
+	}
+	counts["events"] = len(r.detail().Events)
+	counts["pfc_pause_frames"] = r.Totals.PauseFrames
+	counts["dropped_frames"] = r.Totals.DroppedFrames
+	return e.Encode(Event{AtNS: r.VirtualNS, Device: "", Kind: "end", Fields: counts})
+}
+
+func writeResolved(w io.Writer, r *Result) error {
+	_, err := w.Write(r.detail().Resolved)
+	return err
+}
+
+func (r *Result) detail() *Detail {
+	if r.Detail == nil {
+		return &Detail{}
+	}
+	return r.Detail
+}

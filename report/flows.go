@@ -1,0 +1,218 @@
+package report
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/rocemu/rocemu/clock"
+)
+
+// lineAcc collects one workload line while parts are merged.
+type lineAcc struct {
+	fct       []clock.Duration
+	slow      []float64
+	lat       []clock.Duration
+	statuses  [NumStatuses]int64
+	first     clock.Time
+	last      clock.Time
+	errAt     clock.Time
+	errFlow   int32
+	errStatus Status
+	why       string
+	stuck     int64
+	out       *FlowLine
+}
+
+// mergeFlows builds the entries of workload lines and the single-flow table.
+func mergeFlows(r *Result, parts []*Part, end clock.Time) {
+	d := r.Detail
+	acc := make([]lineAcc, len(d.meta.Lines))
+	for i, l := range d.meta.Lines {
+		acc[i].out = &FlowLine{From: l.From, To: l.To, Verb: l.Verb, Statuses: map[string]int64{}}
+		acc[i].first, acc[i].errAt = clock.Never, clock.Never
+		r.Flows[l.Name] = acc[i].out
+	}
+	for _, p := range parts {
+		d.addSamples(&p.Samples, acc)
+		for i, f := range p.Latencies.Flow {
+			if fm := d.meta.Flow(f); fm.Start >= d.meta.Warmup {
+				a := &acc[fm.Line]
+				a.lat = append(a.lat, p.Latencies.Span[i])
+			}
+		}
+		for _, f := range p.Flows {
+			d.more = append(d.more, f)
+			d.agg[f.Flow].more = int32(len(d.more))
+		}
+		for _, v := range p.Received {
+			d.agg[v.Flow].recvBytes += v.Bytes
+		}
+	}
+	for id := range d.agg {
+		d.closeFlow(r, int32(id), acc, end)
+	}
+	for i := range acc {
+		acc[i].finish()
+		r.Totals.Bytes += acc[i].out.Bytes
+	}
+}
+
+// addSamples spreads a requester's completions over flows and lines.
+func (d *Detail) addSamples(s *Samples, acc []lineAcc) {
+	for i, f := range s.Flow {
+		a, start, stop, st := &d.agg[f], s.Start[i], s.End[i], s.Status[i]
+		fm := d.meta.Flow(f)
+		l := &acc[fm.Line]
+		if !a.seen || start < a.first {
+			a.first = start
+		}
+		a.last = clock.Max(a.last, stop)
+		l.first, l.last = clock.Min(l.first, start), clock.Max(l.last, stop)
+		l.statuses[st]++
+		if st != Success {
+			if a.failed == 0 || stop < a.errAt {
+				a.errAt, a.errStatus = stop, st
+			}
+			if stop < l.errAt || stop == l.errAt && f < l.errFlow {
+				l.errAt, l.errFlow, l.errStatus = stop, f, st
+			}
+			a.failed++
+			a.seen = true
+			continue
+		}
+		a.seen = true
+		a.completed++
+		if start < d.meta.Warmup {
+			continue
+		}
+		span := stop.Sub(start)
+		l.fct = append(l.fct, span)
+		if fm.Ideal > 0 {
+			l.slow = append(l.slow, float64(span)/float64(fm.Ideal))
+		}
+	}
+}
+
+// closeFlow adds a single flow to its line and the totals.
+func (d *Detail) closeFlow(r *Result, id int32, acc []lineAcc, end clock.Time) {
+	a, fm := &d.agg[id], d.meta.Flow(id)
+	l := &acc[fm.Line]
+	o := l.out
+	row := d.row(id)
+	o.Flows++
+	o.Requests += row.Requests
+	o.Completed += a.completed
+	o.Failed += a.failed
+	o.Bytes += row.Bytes
+	o.Retransmitted += row.Retransmitted
+	if a.more > 0 && d.more[a.more-1].Atomic != nil {
+		o.Atomic = d.more[a.more-1].Atomic
+	}
+	if !a.seen && fm.Start < end {
+		l.first = clock.Min(l.first, fm.Start)
+	}
+	r.Totals.Flows++
+	switch row.Status {
+	case Success:
+		r.Totals.Completed++
+	case Unfinished:
+		l.stuck++
+		if l.why == "" {
+			l.why = row.Name + ": " + row.Why
+		}
+	default:
+		r.Totals.Failed++
+	}
+}
+
+// finish turns what was collected into the line's entry.
+func (l *lineAcc) finish() {
+	o := l.out
+	l.statuses[Unfinished] = max(o.Requests-o.Completed-o.Failed, 0)
+	for st, n := range l.statuses {
+		if n > 0 {
+			o.Statuses[Status(st).String()] = n
+		}
+	}
+	switch {
+	case o.Failed > 0:
+		o.Status = l.errStatus.String()
+	case l.stuck > 0:
+		o.Status = Unfinished.String()
+	default:
+		o.Status = Success.String()
+	}
+	if l.stuck > 0 {
+		o.Why = l.why
+		if l.stuck > 1 {
+			o.Why += fmt.Sprintf(" (and %d more)", l.stuck-1)
+		}
+	}
+	if l.first != clock.Never {
+		o.FirstStartNS = NS(l.first)
+	}
+	o.LastEndNS = NS(l.last)
+	if span := l.last.Sub(l.first); l.first != clock.Never && span > 0 {
+		o.GoodputBPS = goodput(o.Bytes, span)
+	}
+	o.FCT, o.Slowdown = newDist(l.fct), newRatios(l.slow)
+	if n := len(l.lat); n > 0 {
+		slices.Sort(l.lat)
+		o.Latency = &LatencyDist{NS(l.lat[0]), NS(rank(l.lat, 500)), NS(l.lat[n-1])}
+	}
+}
+
+// goodput returns floor(bytes·8 / span) in bit/s.
+func goodput(bytes int64, span clock.Duration) int64 {
+	hi, lo := bits.Mul64(uint64(bytes), 8_000_000_000_000)
+	if hi >= uint64(span) {
+		return 0 // beyond 2^63 bit/s: no such line
+	}
+	q, _ := bits.Div64(hi, lo, uint64(span))
+	return int64(q)
+}
+
+// rank returns the nearest-rank percentile of a sorted, non-empty slice;
+// permille 990 is p99.
+func rank[T any](sorted []T, permille int) T {
+	n := len(sorted)
+	return sorted[max((n*permille+999)/1000, 1)-1]
+}
+
+// newDist summarises spans; it sorts its argument. Nil without samples.
+func newDist(v []clock.Duration) *Dist {
+	if len(v) == 0 {
+		return nil
+	}
+	slices.Sort(v)
+	var hi, lo uint64
+	for _, x := range v {
+		var c uint64
+		lo, c = bits.Add64(lo, uint64(x), 0)
+		hi += c
+	}
+	mean, _ := bits.Div64(hi, lo, uint64(len(v)))
+	return &Dist{
+		Min: NS(v[0]), Mean: NS(mean), P50: NS(rank(v, 500)), P95: NS(rank(v, 950)),
+		P99: NS(rank(v, 990)), P999: NS(rank(v, 999)), Max: NS(v[len(v)-1]),
+	}
+}
+
+// newRatios summarises ratios; it sorts its argument. Nil without samples.
+func newRatios(v []float64) *Ratios {
+	if len(v) == 0 {
+		return nil
+	}
+	slices.Sort(v)
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return &Ratios{
+		Min: round4(v[0]), Mean: round4(sum / float64(len(v))), P50: round4(rank(v, 500)), P95: round4(rank(v, 950)),
+		P99: round4(rank(v, 990)), P999: round4(rank(v, 999)), Max: round4(v[len(v)-1]),
+	}
+}
+
+func round4(x float64) float64 { return float64(int64(x*10000+0.5)) / 10000 }
