@@ -56,11 +56,13 @@ const (
 //
 //	RETH (write-first/only, read-request)  A = VA, B = R_Key<<32 | DMA length
 //	AtomicETH                              A = VA, B = swap or add, C = compare, D = R_Key
-//	payload                                C = content tag (see package qp)
-//	ImmDt / IETH                           D
+//	payload                                C = content tag (see package qp; bytes: Fill)
+//	payload without RETH                   B = PadCnt, 0..3 (see SetPad; with RETH it follows from the DMA length)
+//	ImmDt / IETH / FETH                    D
 //	AETH (acks, READ responses)            D = syndrome<<24 | MSN; A = arrival of the answered packet's last bit
 //	AtomicAckETH                           B = original value, D = AETH
 //	PFC                                    A, B = time[0..7], 16 bits each, time[0] lowest; D = class-enable vector
+//	PAUSE                                  A = quanta
 //	UDP, TCP                               A..D free for the transport
 type Frame struct {
 	At      clock.Time // when the receiver's state first changes
@@ -169,7 +171,9 @@ var extLen = [256]uint8{
 	WriteFirst: RETHSize, WriteOnly: RETHSize, WriteLastImm: ImmSize, WriteOnlyImm: RETHSize + ImmSize,
 	ReadRequest: RETHSize, ReadRespFirst: AETHSize, ReadRespLast: AETHSize, ReadRespOnly: AETHSize,
 	Acknowledge: AETHSize, AtomicAck: AETHSize + AtomAckSize, CompareSwap: AtomicSize, FetchAdd: AtomicSize,
-	CNP: 16,
+	CNP: 16, Flush: FETHSize + RETHSize, AtomicWrite: RETHSize,
+	UCSendLastImm: ImmSize, UCSendOnlyImm: ImmSize, UCWriteFirst: RETHSize, UCWriteOnly: RETHSize,
+	UCWriteLastImm: ImmSize, UCWriteOnlyImm: RETHSize + ImmSize,
 }
 
 // RoCELen returns L for an untagged RoCEv2/IPv4 frame of this opcode and
@@ -180,7 +184,45 @@ func RoCELen(op Opcode, payload int) int {
 }
 
 // Payload returns the payload bytes of a RoCE data frame given the path MTU
-// independent Len; pad is not part of it, so the caller passes PadCnt.
+// independent Len; pad is not part of it, so the caller passes PadCnt. A
+// zero-length SEND_ONLY is 0 although its frame has two bytes of Ethernet
+// padding behind the ICRC.
 func (f *Frame) Payload(pad int) int {
-	return int(f.Len) - RoCEBase - int(extLen[f.Op()]) - pad
+	return f.room() - pad
 }
+
+// room is what a RoCE frame holds behind its headers: payload and pad.
+func (f *Frame) room() int {
+	n := int(f.Len) - RoCEBase - int(extLen[f.Op()])
+	if f.Len == MinFrame && extLen[f.Op()] == 0 {
+		return 0
+	}
+	return n
+}
+
+// SetPad stores the pad count of a payload of n bytes where the opcode leaves
+// room for it in B: payload frames without RETH. Elsewhere it does nothing,
+// because the pad follows from the DMA length or there is none.
+func (f *Frame) SetPad(n int) {
+	if op := f.Op(); op.HasPayload() && op.Ext()&ExtRETH == 0 {
+		f.B = uint64(-n & 3)
+	}
+}
+
+// Pad returns the PadCnt of a RoCE frame.
+func (f *Frame) Pad() int {
+	op := f.Op()
+	if f.room() < 4 || !op.HasPayload() {
+		return 0
+	}
+	switch op {
+	case WriteFirst, UCWriteFirst:
+		return 0 // a FIRST carries exactly the path MTU
+	case WriteOnly, WriteOnlyImm, AtomicWrite, UCWriteOnly, UCWriteOnlyImm:
+		return -int(uint32(f.B)) & 3
+	}
+	return int(f.B & 3)
+}
+
+// PayloadLen returns the payload bytes of a RoCE frame, pad left out.
+func (f *Frame) PayloadLen() int { return f.Payload(f.Pad()) }
