@@ -8,6 +8,7 @@
 package actors
 
 import (
+	"fmt"
 	"math/bits"
 
 	"github.com/rocemu/rocemu/actors/snap"
@@ -73,3 +74,13 @@ func (d *Digest) Add(name uint64, c Chain) {
 	d.Lo, carry = bits.Add64(d.Lo, lo, 0)
 	d.Hi, _ = bits.Add64(d.Hi, hi, carry)
 }
+
+// Plus returns the sum of two digests: of the actors of two processes.
+func (d Digest) Plus(o Digest) Digest {
+	lo, carry := bits.Add64(d.Lo, o.Lo, 0)
+	hi, _ := bits.Add64(d.Hi, o.Hi, carry)
+	return Digest{Hi: hi, Lo: lo}
+}
+
+// String is the digest in hexadecimal, 32 digits.
+func (d Digest) String() string { return fmt.Sprintf("%016x%016x", d.Hi, d.Lo) }

@@ -395,6 +395,9 @@ func (c *Channel) restore(r *snap.Reader) {
 		var l late
 		l.ord = r.U64()
 		r.Frame(&l.f)
+		if r.Err != nil {
+			return
+		}
 		c.lateQ = append(c.lateQ, l)
 	}
 	if !sort.SliceIsSorted(c.lateQ, func(i, j int) bool { return c.lateQ[i].f.At < c.lateQ[j].f.At }) && r.Err == nil {
@@ -403,13 +406,22 @@ func (c *Channel) restore(r *snap.Reader) {
 	c.newAt, c.workAt = clock.Never, clock.Never
 }
 
-// inFlight counts published frames not yet taken, PFC apart.
-func (c *Channel) inFlight() (n uint64) {
-	n = c.pub - c.popped
+// inFlight counts published frames not yet taken and their bytes, PFC apart.
+func (c *Channel) inFlight() (frames, bytes uint64) {
+	k, i := c.head, c.hi
+	for n := c.popped; n < c.pub; n++ {
+		if i == chunkFrames {
+			k, i = k.next, 0
+		}
+		frames++
+		bytes += uint64(k.f[i].Len)
+		i++
+	}
 	for i := range c.lateQ {
 		if isWork(&c.lateQ[i].f) {
-			n++
+			frames++
+			bytes += uint64(c.lateQ[i].f.Len)
 		}
 	}
-	return n
+	return frames, bytes
 }

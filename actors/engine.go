@@ -66,11 +66,14 @@ type Carrier interface {
 }
 
 // Gate holds back virtual time. Await blocks until every instant before end
-// may be executed (W1), applies what became known meanwhile (faults) to e's
-// actors, and returns the earliest unconsumed fault instant (Never = none):
-// the engine starts the window again when that lies before its start.
+// may be executed (W1), then returns the earliest instant of a fault that no
+// window has covered yet (Never = none). When that lies before start it has
+// changed nothing and the engine begins the window there instead (W0);
+// otherwise it has handed all faults before end, and only those, to e's
+// actors. It may call e.Stop, with an instant that every process learns before
+// its grant passes it. With end = Never it returns at the first fault or stop.
 type Gate interface {
-	Await(ctx context.Context, e *Engine, end clock.Time) (fault clock.Time, err error)
+	Await(ctx context.Context, e *Engine, start, end clock.Time) (fault clock.Time, err error)
 }
 
 // Engine advances the actors of one process.
@@ -99,6 +102,8 @@ type Engine struct {
 	now     clock.Time // start of the next window
 	windows uint64
 	stop    clock.Time
+	merged  Summary // of the running window
+	resume  bool    // merged was restored: the next window needs no exchange
 }
 
 // New builds an engine over the hosted actors; hosted[d] is nil for a device
@@ -266,38 +271,64 @@ func (e *Engine) Step(ctx context.Context) (Result, error) {
 	if ctx.Err() != nil && e.Carrier == nil {
 		e.stop = min(e.stop, e.now)
 	}
-	s := e.summary()
-	if e.Carrier != nil {
-		m, err := e.Carrier.Exchange(ctx, e, e.windows, s)
-		if err != nil {
-			return Result{At: e.now}, err
-		}
-		s = m
-		e.remote = e.remote[:0]
+	s, err := e.exchange(ctx)
+	if err != nil {
+		return Result{At: e.now}, err
 	}
 	for {
 		at, why := e.cut(&s)
 		start := s.Next
-		if start >= at || start == clock.Never {
-			return e.finish(s, at, why), nil
-		}
+		over := start >= at || start == clock.Never
 		end := min(start.Add(e.cfg.Window), at)
 		if e.Gate != nil {
-			f, err := e.Gate.Await(ctx, e, end)
+			f, err := e.Gate.Await(ctx, e, min(start, at), end)
 			if err != nil {
 				return Result{At: e.now}, err
 			}
-			if f < start {
+			if f < start && f < at {
 				s.Next = f
 				continue
 			}
+			if e.stop < s.Stop {
+				s.Stop = e.stop
+				continue
+			}
 		}
+		if over {
+			return e.finish(s, at, why), nil
+		}
+		e.merged = s
 		if e.Observe != nil {
 			e.Observe(start, e.windows)
 		}
 		e.window(end)
 		return Result{}, nil
 	}
+}
+
+// exchange returns the summary over all processes for the next window.
+func (e *Engine) exchange(ctx context.Context) (Summary, error) {
+	if e.resume {
+		e.resume = false
+		return e.merged, nil
+	}
+	s := e.summary()
+	if e.Carrier == nil {
+		return s, nil
+	}
+	m, err := e.Carrier.Exchange(ctx, e, e.windows, s)
+	e.remote = e.remote[:0]
+	return m, err
+}
+
+// Merged is the summary over all processes that the running window was chosen
+// by; valid inside Observe. A checkpoint keeps it for [Engine.Resume].
+func (e *Engine) Merged() Summary { return e.merged }
+
+// Resume places an engine whose devices were restored right before window n,
+// after the exchange that led to it: s is what Merged gave then.
+func (e *Engine) Resume(now clock.Time, n uint64, s Summary) {
+	e.now, e.windows, e.merged, e.resume = now, n, s, true
 }
 
 func (e *Engine) finish(s Summary, at clock.Time, why End) Result {
@@ -392,12 +423,12 @@ func (e *Engine) Digest() Digest {
 // Status returns what a hosted actor last reported.
 func (e *Engine) Status(d int32) Status { return e.st[d] }
 
-// InFlight counts frames on the cable that leaves port p of device d, PFC
-// apart, when the receiver is hosted here.
-func (e *Engine) InFlight(d int32, p int) uint64 {
-	c := e.out[d].ch[p-1]
-	if c == nil || c.remote {
-		return 0
+// InFlight counts frames and bytes still on the cable toward port p of hosted
+// device d, PFC apart.
+func (e *Engine) InFlight(d int32, p int) (frames, bytes uint64) {
+	c := e.in[d].ch[p-1]
+	if c == nil {
+		return 0, 0
 	}
 	return c.inFlight()
 }
