@@ -124,9 +124,13 @@ func writeFlows(w io.Writer, r *Result) error {
 	})
 	i64 := func(n int64) string { return strconv.FormatInt(n, 10) }
 	for f := range r.Rows() {
+		last, fct := f.Last.NS(), f.FCT.NS()
+		if f.Completed+f.Failed == 0 {
+			last, fct = "", "" // nothing ended
+		}
 		c.Write([]string{ //nolint:errcheck // as above
 			f.Name, f.From, f.To, f.Verb, i64(f.Requests), i64(f.Completed), i64(f.Failed), f.Status.String(),
-			i64(f.Bytes), i64(f.BytesDone), f.First.NS(), f.Last.NS(), f.FCT.NS(),
+			i64(f.Bytes), i64(f.BytesDone), f.First.NS(), last, fct,
 			strconv.FormatFloat(f.Slowdown, 'f', -1, 64), i64(f.GoodputBPS), strconv.FormatUint(f.Retransmitted, 10),
 			f.LastProgress.NS(), f.Why,
 		})

@@ -38,7 +38,7 @@ func (c *keyCheck) visit(e ast.Expr) {
 		a, b := call.Args()[0], call.Args()[1]
 		switch call.FunctionName() {
 		case operators.Index:
-			if k, ok := text(b); ok {
+			if k, ok := stringLit(b); ok {
 				c.key(a, k)
 			}
 		case operators.Equals, operators.NotEquals:
@@ -48,8 +48,8 @@ func (c *keyCheck) visit(e ast.Expr) {
 	}
 }
 
-// text returns a string literal's value.
-func text(e ast.Expr) (string, bool) {
+// stringLit returns a string literal's value.
+func stringLit(e ast.Expr) (string, bool) {
 	if e.Kind() != ast.LiteralKind {
 		return "", false
 	}
@@ -94,7 +94,7 @@ func (c *keyCheck) key(e ast.Expr, key string) {
 		c.among("class", key, classKeys)
 	case "ports":
 		if sw := e.AsSelect().Operand(); sw.Kind() == ast.CallKind && len(sw.AsCall().Args()) == 2 {
-			if dev, ok := text(sw.AsCall().Args()[1]); ok && c.names.Switches[dev] != nil {
+			if dev, ok := stringLit(sw.AsCall().Args()[1]); ok && c.names.Switches[dev] != nil {
 				c.among("port of "+dev, key, c.names.Switches[dev])
 			}
 		}
@@ -103,7 +103,7 @@ func (c *keyCheck) key(e ast.Expr, key string) {
 
 // word checks a string that is compared with the verdict or a status.
 func (c *keyCheck) word(path, lit ast.Expr) {
-	s, ok := text(lit)
+	s, ok := stringLit(lit)
 	if !ok {
 		return
 	}
