@@ -1,0 +1,16 @@
+package qp
+
+import "github.com/rocemu/rocemu/nodes/wire"
+
+// NextIsData reports whether the next response is a READ response packet,
+// which takes its turn among data; everything else is an acknowledgement. It
+// is meaningful when ResponseReady says that something is pending.
+func (p *Responder) NextIsData() bool {
+	if p.tail == p.head || p.preAck {
+		return false
+	}
+	if p.ackSeq != unset && p.ackSeq < p.cur {
+		return false
+	}
+	return p.res(p.tail).op == wire.ReadRequest
+}

@@ -1,0 +1,149 @@
+package qp
+
+import (
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/wire"
+)
+
+// Params are what one end of a connection is made of.
+type Params struct {
+	Cfg      *Config
+	Counters *Counters // may be shared by the QPs of an RNIC
+	Memory   *Memory   // of the RNIC; nil = nothing registered
+	QPN      uint32
+	PeerQPN  uint32
+	Src, Dst uint32   // RNIC numbers
+	SPort    uint16   // UDP source port of what this end sends
+	TOS      uint8    // DSCP<<2 | ECN of what this end sends
+	SQPSN    wire.PSN // initial PSN of this end's requests
+	RQPSN    wire.PSN // of the peer's
+	AltPath  bool     // an alternate path is loaded: starts ARMED
+}
+
+// QP is one end of an RC connection: a requester and a responder over a
+// common context. It must not be copied after Init. See the package comment
+// for how an actor drives it.
+type QP struct {
+	Context
+	Req  Requester
+	Resp Responder
+}
+
+// Context is what both halves of a QP share: addresses, state, path.
+type Context struct {
+	cfg      *Config
+	cnt      *Counters
+	mem      *Memory
+	req      *Requester
+	resp     *Responder
+	tmpl     wire.Frame // addresses of every frame this end sends
+	txKey    uint64     // content identity of this end's requests
+	rxKey    uint64     // of the peer's
+	qpn      uint32
+	mtuShift uint8
+	state    State
+	mig      Migration
+	alt      bool // current path is the alternate one
+	altKnown bool // an alternate path is loaded
+	cnps     uint32
+}
+
+// Init makes q an end of a connection in state RTS.
+func (q *QP) Init(p Params) {
+	*q = QP{}
+	c := &q.Context
+	c.cfg, c.cnt, c.mem, c.req, c.resp = p.Cfg, p.Counters, p.Memory, &q.Req, &q.Resp
+	if c.cnt == nil {
+		c.cnt = new(Counters)
+	}
+	c.tmpl = wire.Frame{Src: p.Src, Dst: p.Dst, SPort: p.SPort, TOS: p.TOS, TTL: 64, Iter: 1}
+	c.tmpl.SetOp(0, p.PeerQPN)
+	c.qpn = p.QPN
+	c.txKey, c.rxKey = contentKey(p.Src, p.QPN), contentKey(p.Dst, p.PeerQPN)
+	for m := p.Cfg.MTU; m > 1; m >>= 1 {
+		c.mtuShift++
+	}
+	c.state = StateRTS
+	if p.AltPath {
+		c.altKnown, c.mig = true, Armed
+	}
+	q.Req.init(c, p.SQPSN)
+	q.Resp.init(c, p.RQPSN)
+	c.stampM()
+}
+
+// State returns the QP's state.
+func (c *Context) State() State { return c.state }
+
+// Config returns the QP's shared settings.
+func (c *Context) Config() *Config { return c.cfg }
+
+// QPN returns this end's number; PeerQPN the other end's.
+func (c *Context) QPN() uint32     { return c.qpn }
+func (c *Context) PeerQPN() uint32 { return c.tmpl.DstQPN() }
+
+// SetState moves the QP between INIT, RTR, RTS and SQD. ERR flushes.
+func (q *QP) SetState(now clock.Time, s State, fx *Effects) {
+	if s == StateErr {
+		q.Context.toErr(now, WRFlushErr, fx)
+		return
+	}
+	if s == StateReset {
+		q.Req.init(&q.Context, q.Req.psn0)
+		q.Resp.init(&q.Context, q.Resp.psn0)
+	}
+	q.Context.state = s
+	if s == StateSQD {
+		q.Req.checkDrained(fx)
+	}
+}
+
+// CNPFrame fills f with a congestion notification to the peer, under the ToS
+// given (transport §1.11); Index is its ordinal on this QP.
+func (c *Context) CNPFrame(f *wire.Frame, tos uint8) {
+	*f = c.tmpl
+	f.SetOp(wire.CNP, f.DstQPN())
+	f.Clear(wire.FlagM)
+	f.Set(wire.FlagBECN)
+	c.cnps++
+	f.Kind, f.TOS, f.Len, f.Index = wire.KindCNP, tos, wire.CNPFrame, c.cnps
+}
+
+// toErr moves the QP to ERR: posted receives and all work requests left are
+// flushed in order. st is what the cause was; Success = no failed request.
+func (c *Context) toErr(now clock.Time, st Status, fx *Effects) {
+	if c.state == StateErr {
+		return
+	}
+	c.state = StateErr
+	fx.note(Note{Kind: NoteQPError, Reason: uint8(st)})
+	c.req.flush(now, fx)
+	c.resp.flush(fx)
+}
+
+// HandleFrame dispatches a frame that arrived for this QP at now; alt tells
+// that it came over the alternate path. Frames of other services are ignored.
+func (q *QP) HandleFrame(now clock.Time, f *wire.Frame, alt bool, fx *Effects) {
+	if q.mig != Migrated && !q.Context.checkPath(f, alt, fx) {
+		return
+	}
+	if op := f.Op(); op.IsResponse() {
+		q.Req.HandleResponse(now, f, fx)
+	} else if op.IsRequest() {
+		q.Resp.HandleRequest(now, f, fx)
+	}
+}
+
+// contentKey is the identity of the requests of one QP.
+func contentKey(src, qpn uint32) uint64 {
+	return clock.Mix(0x52444d41, uint64(src)<<32|uint64(qpn), 1)
+}
+
+// readSalt sets READ data apart from request data of the same message.
+const readSalt = 0x72656164
+
+// tag is the content of the payload at off in message msg of the stream key:
+// what a frame carries in C for its payload.
+func tag(key uint64, msg uint64, off uint32) uint64 {
+	return clock.Mix(key, msg, uint64(off))
+}

@@ -1,0 +1,191 @@
+package qp
+
+import (
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/wire"
+)
+
+// Position of a packet in its message.
+const (
+	posFirst = 1
+	posLast  = 2
+)
+
+// opOf is the request opcode by verb and position (transport §1.8).
+var opOf = [verbs][4]wire.Opcode{
+	Send:     {wire.SendMiddle, wire.SendFirst, wire.SendLast, wire.SendOnly},
+	SendImm:  {wire.SendMiddle, wire.SendFirst, wire.SendLastImm, wire.SendOnlyImm},
+	SendInv:  {wire.SendMiddle, wire.SendFirst, wire.SendLastInv, wire.SendOnlyInv},
+	Write:    {wire.WriteMiddle, wire.WriteFirst, wire.WriteLast, wire.WriteOnly},
+	WriteImm: {wire.WriteMiddle, wire.WriteFirst, wire.WriteLastImm, wire.WriteOnlyImm},
+	Read:     {wire.ReadRequest, wire.ReadRequest, wire.ReadRequest, wire.ReadRequest},
+	CmpSwap:  {wire.CompareSwap, wire.CompareSwap, wire.CompareSwap, wire.CompareSwap},
+	FetchAdd: {wire.FetchAdd, wire.FetchAdd, wire.FetchAdd, wire.FetchAdd},
+}
+
+// Ready returns the earliest instant at which the next packet may leave as
+// far as the transport is concerned: now or before, later while an RNR wait
+// runs, Never while only an event (post, response, timer) can change that.
+func (r *Requester) Ready(now clock.Time) clock.Time {
+	if st := r.c.state; st != StateRTS && st != StateSQD {
+		return clock.Never
+	}
+	if r.sr == r.una {
+		return r.rnr
+	}
+	if r.cur >= r.n || r.probe && r.probed {
+		return clock.Never
+	}
+	w := r.at(r.cur)
+	if !r.allowed(w) {
+		return clock.Never
+	}
+	return r.rnr
+}
+
+// allowed reports whether the packet at nxt, of w, fits windows and order.
+func (r *Requester) allowed(w *wqe) bool {
+	limit := int64(wire.MaxOutstanding)
+	if k := int64(r.c.cfg.PSNWindow); k > 0 && k < limit {
+		limit = k
+	}
+	if w.verb < Read {
+		if r.nxt-r.una >= limit || w.npkt == 0 {
+			return false
+		}
+		if r.nxt != w.first {
+			return true
+		}
+		if !r.noCredit && w.verb != Write && w.ssn > r.lsn {
+			return false
+		}
+	} else {
+		if w.npkt == 0 || w.end()-r.una > wire.MaxOutstanding || (r.nxt > r.una && w.end()-r.una > limit) {
+			return false
+		}
+		if r.rd >= uint32(r.c.cfg.MaxRdAtomic) {
+			return false
+		}
+	}
+	if w.flags&wFence != 0 && r.rd > 0 {
+		return false
+	}
+	return r.c.state != StateSQD || r.nxt < r.max || r.nxt != w.first
+}
+
+// NextPacket dequeues the next packet into f: opcode, PSN, flags, headers,
+// length, content, psn_index and iteration. It is the irrevocable dequeue:
+// the ACK timer counts from now. False if nothing may leave at now.
+func (r *Requester) NextPacket(now clock.Time, f *wire.Frame) bool {
+	if r.Ready(now) > now {
+		return false
+	}
+	*f = r.c.tmpl
+	if r.sr == r.una {
+		w := r.at(0)
+		r.build(w, r.una, now, f)
+		r.addPass(r.una, r.una+1)
+		r.sr = unset
+	} else {
+		w := r.at(r.cur)
+		r.build(w, r.nxt, now, f)
+		r.advance(w)
+	}
+	if r.probe {
+		f.Set(wire.FlagAckReq)
+		r.probed = true
+	}
+	if r.ack == clock.Never {
+		r.arm(now)
+	}
+	if r.sampSeq < 0 && f.Iter == 1 && f.Has(wire.FlagAckReq) {
+		r.sampSeq, r.sampAt = r.una+int64(f.PSN().Diff(r.wire(r.una))), now
+	}
+	return true
+}
+
+// advance moves nxt past the packet just built.
+func (r *Requester) advance(w *wqe) {
+	if w.verb >= Read {
+		r.rd++
+		r.nxt = w.end()
+	} else {
+		r.nxt++
+	}
+	if r.nxt == w.end() {
+		r.cur++
+	}
+	if r.nxt > r.max {
+		r.max = r.nxt
+	} else if r.nxt == r.passEnd {
+		r.addPass(r.passFrom, r.nxt)
+	}
+}
+
+// build fills f with the packet of w at sequence number seq.
+func (r *Requester) build(w *wqe, seq int64, now clock.Time, f *wire.Frame) {
+	k := uint32(seq - w.first)
+	pos := 0
+	if k == 0 {
+		pos = posFirst
+	}
+	if k == w.npkt-1 {
+		pos |= posLast
+	}
+	off := k << r.c.mtuShift
+	op := opOf[w.verb][pos]
+	f.Kind = wire.KindData
+	f.SetOp(op, f.DstQPN())
+	f.SetPSN(r.wire(seq))
+	f.Index = w.idx + k + 1
+	r.ackReq(w, seq, pos, f)
+	if seq < r.max {
+		f.Iter = r.iteration(seq)
+		r.c.cnt.RetransmittedPackets++
+		w.flags |= wRetrans
+	} else if k == 0 {
+		w.start = now
+	}
+	switch {
+	case w.verb < Read:
+		r.payload(w, op, pos, off, f)
+	case w.verb == Read:
+		f.Index = w.idx + 1
+		f.A, f.B, f.C = w.va+uint64(off), uint64(w.rkey)<<32|uint64(w.len-off), tag(r.c.txKey, w.ssn, off)
+		f.Len = uint16(wire.RoCELen(op, 0))
+	default:
+		f.A, f.B, f.C, f.D = w.va, w.a, w.b, w.rkey
+		f.Len = uint16(wire.RoCELen(op, 0))
+	}
+}
+
+// payload fills the parts of a SEND or WRITE packet. B is the RETH's second
+// half, or the payload's length where there is no RETH.
+func (r *Requester) payload(w *wqe, op wire.Opcode, pos int, off uint32, f *wire.Frame) {
+	n := uint32(r.c.cfg.MTU)
+	if pos&posLast != 0 {
+		n = w.len - off
+		f.D = w.imm
+		if w.flags&wSolicited != 0 {
+			f.Set(wire.FlagSE)
+		}
+	}
+	f.B = uint64(n)
+	if w.verb >= Write && pos&posFirst != 0 {
+		f.A, f.B = w.va, uint64(w.rkey)<<32|uint64(w.len)
+	}
+	f.C = tag(r.c.txKey, w.ssn, off)
+	f.Len = uint16(wire.RoCELen(op, int(n)))
+}
+
+// ackReq sets AckReq by the NIC's policy: last packet, every 2^n-th, READ and
+// atomic, the packet that fills the PSN window, a message beyond the credits.
+func (r *Requester) ackReq(w *wqe, seq int64, pos int, f *wire.Frame) {
+	cfg := r.c.cfg
+	if pos&posLast != 0 || w.verb >= Read || cfg.AckEvery ||
+		cfg.AckFreqLog > 0 && f.Index&(1<<cfg.AckFreqLog-1) == 0 ||
+		seq+1-r.una >= wire.MaxOutstanding || cfg.PSNWindow > 0 && seq+1-r.una >= int64(cfg.PSNWindow) ||
+		!r.noCredit && w.ssn >= r.lsn {
+		f.Set(wire.FlagAckReq)
+	}
+}
