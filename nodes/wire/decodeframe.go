@@ -90,7 +90,7 @@ func (f *Frame) fillRoCE(p *Packet) {
 	case ext&ExtAtomicAck != 0:
 		f.B = p.Orig
 	case h.Op.HasPayload():
-		f.B = uint64(h.PadCnt)
+		f.B = uint64(len(p.Payload))
 	}
 	switch {
 	case ext&ExtAETH != 0:

@@ -57,7 +57,7 @@ const (
 //	RETH (write-first/only, read-request)  A = VA, B = R_Key<<32 | DMA length
 //	AtomicETH                              A = VA, B = swap or add, C = compare, D = R_Key
 //	payload                                C = content tag (see package qp; bytes: Fill)
-//	payload without RETH                   B = PadCnt, 0..3 (see SetPad; with RETH it follows from the DMA length)
+//	payload without RETH                   B = payload bytes (SetPad); with RETH the pad follows from the DMA length
 //	ImmDt / IETH / FETH                    D
 //	AETH (acks, READ responses)            D = syndrome<<24 | MSN; A = arrival of the answered packet's last bit
 //	AtomicAckETH                           B = original value, D = AETH
@@ -200,28 +200,23 @@ func (f *Frame) room() int {
 	return n
 }
 
-// SetPad stores the pad count of a payload of n bytes where the opcode leaves
-// room for it in B: payload frames without RETH. Elsewhere it does nothing,
-// because the pad follows from the DMA length or there is none.
+// SetPad stores the length of a payload of n bytes where the opcode leaves room
+// for it, in B of payload frames without RETH: PadCnt follows from it. Elsewhere
+// it does nothing, because the pad follows from the DMA length or there is none.
 func (f *Frame) SetPad(n int) {
 	if op := f.Op(); op.HasPayload() && op.Ext()&ExtRETH == 0 {
-		f.B = uint64(-n & 3)
+		f.B = uint64(n)
 	}
 }
 
-// Pad returns the PadCnt of a RoCE frame.
+// Pad returns the PadCnt of a RoCE frame: what B's low word, payload or DMA
+// length, lacks to a multiple of four.
 func (f *Frame) Pad() int {
 	op := f.Op()
-	if f.room() < 4 || !op.HasPayload() {
-		return 0
+	if f.room() < 4 || !op.HasPayload() || op == WriteFirst || op == UCWriteFirst {
+		return 0 // a FIRST carries exactly the path MTU; its DMA length is the message's
 	}
-	switch op {
-	case WriteFirst, UCWriteFirst:
-		return 0 // a FIRST carries exactly the path MTU
-	case WriteOnly, WriteOnlyImm, AtomicWrite, UCWriteOnly, UCWriteOnlyImm:
-		return -int(uint32(f.B)) & 3
-	}
-	return int(f.B & 3)
+	return -int(uint32(f.B)) & 3
 }
 
 // PayloadLen returns the payload bytes of a RoCE frame, pad left out.
