@@ -1,0 +1,340 @@
+package fabric
+
+import (
+	"github.com/rocemu/rocemu/actors"
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/record"
+	"github.com/rocemu/rocemu/nodes/wire"
+)
+
+// frameKey names a frame in the digest.
+func frameKey(f *wire.Frame, pn int) uint64 {
+	return uint64(f.PSN()) | uint64(f.DstQPN())<<24 | uint64(pn)<<48 | uint64(f.Kind)<<60
+}
+
+// frameBody is the part of a verdict that tells what was carried.
+func frameBody(f *wire.Frame) uint64 {
+	return uint64(f.Src)<<32 ^ uint64(f.Dst)<<16 ^ uint64(f.Len)<<8 ^ uint64(f.TOS) ^ uint64(f.Op())<<56
+}
+
+// arrive takes a frame that the cable of port pn delivers at now.
+func (s *Switch) arrive(now clock.Time, pn int, f *wire.Frame, out *actors.Outbox) {
+	in := &s.ports[pn-1]
+	if in.wire != nil || in.outages.any {
+		if s.lostOnCable(now, pn, in, f) {
+			return
+		}
+	}
+	if f.Kind == wire.KindPFC || f.Kind == wire.KindPause {
+		s.control(now, pn, f)
+		return
+	}
+	s.lastWork = now
+	in.c.Rx.add(f.Len)
+	if s.cut {
+		s.arriveHead(now, pn, in, f, out)
+		return
+	}
+	if f.Has(wire.FlagBadFCS) {
+		in.c.CRC++
+		s.drop(now, pn, f, dropNote{why: record.CRC})
+		return
+	}
+	s.forward(now, pn, in, f, s.decide(now, in, f), out)
+}
+
+// decision is where a frame goes, or why nowhere.
+type decision struct {
+	egress int32
+	fault  int32
+	why    record.Reason
+}
+
+// forward classifies a frame that is ready for admission, and stores it or
+// sends it straight on.
+func (s *Switch) forward(now clock.Time, pn int, in *portState, f *wire.Frame, d decision, out *actors.Outbox) {
+	if d.why != record.NoReason {
+		in.c.InDrops++
+		s.drop(now, pn, f, dropNote{why: d.why, fault: d.fault})
+		return
+	}
+	egress := int(d.egress)
+	f.TTL--
+	e := &s.ports[egress-1]
+	tc := in.maps.dscpToTC[f.TOS>>2]
+	pg, q := in.maps.tcToPG[tc]&7, e.maps.tcToQueue[tc]&7
+	if s.watched && s.stormDrop(now, pn, in, e, pg, q, f) {
+		return
+	}
+	w := e.wred
+	if w != nil && !s.enqueueAQM(now, pn, e, &w[q], q, f) {
+		return
+	}
+	cells := int32((uint64(f.Len) + uint64(s.mmu.cell) - 1) * s.cellMul >> 32)
+	gi, qi := (pn-1)<<3+int(pg), (egress-1)<<3+int(q)
+	if e.nonEmpty == 0 && e.port.FreeAt() <= now && e.pausedQueues(now)&(1<<q) == 0 && s.mmu.Pass(gi, qi, cells) {
+		if w != nil {
+			s.dequeueMark(e, &w[q], q, f)
+		}
+		s.send(now, egress, e, q, f, out)
+		return
+	}
+	if why := s.mmu.Admit(gi, qi, cells); why != record.NoReason {
+		s.refuse(now, pn, in, e, pg, q, f, why)
+		s.announce(now, out)
+		return
+	}
+	s.enqueue(now, pn, egress, q, f, stored{int32(gi), cells})
+	s.announce(now, out)
+}
+
+// decide finds the egress port, or why the frame goes no further. It looks at
+// headers only; the frame check sequence is the caller's.
+func (s *Switch) decide(now clock.Time, in *portState, f *wire.Frame) decision {
+	if s.down {
+		return decision{why: record.DeviceDown}
+	}
+	if f.Len > in.mtu {
+		return decision{why: record.MTU}
+	}
+	g := s.group(f.Dst)
+	if g < 0 {
+		return decision{why: record.NoRoute}
+	}
+	if f.TTL <= 1 {
+		return decision{why: record.TTL}
+	}
+	var d decision
+	m := s.live[g]
+	switch {
+	case len(m) == 1:
+		d.egress = int32(m[0])
+	case len(m) == 0:
+		return decision{why: record.LinkDown}
+	default:
+		d.egress = int32(m[s.member(f)%uint32(len(m))])
+	}
+	if s.router != nil {
+		if d = s.divert(now, f, d); d.why != record.NoReason {
+			return d
+		}
+	}
+	e := &s.ports[d.egress-1]
+	if f.Len > e.mtu {
+		return decision{why: record.MTU}
+	}
+	if !e.upOut {
+		return decision{why: record.LinkDown}
+	}
+	return d
+}
+
+// member returns the number that chooses among equal-cost ports.
+func (s *Switch) member(f *wire.Frame) uint32 {
+	h := &s.hash
+	if h.Spray {
+		h.n++
+		return uint32(clock.Mix(uint64(h.Seed), h.n, 0x7370726179) >> 32)
+	}
+	return h.Of(f)
+}
+
+// Of returns a frame's ECMP hash.
+func (h *Hasher) Of(f *wire.Frame) uint32 {
+	if h.CRC {
+		return CRC32(KeyOf(f), h.Seed)
+	}
+	return Murmur3(KeyOf(f), h.Seed)
+}
+
+// group returns the route group toward a destination, -1 for none. Numbers
+// with bit 23 set are second ports of RNICs (alternate path).
+func (s *Switch) group(dst uint32) int16 {
+	if k := dst - 1; k < uint32(len(s.route)) {
+		return s.route[k]
+	}
+	if k := dst&^altBit - 1; dst&altBit != 0 && k < uint32(len(s.plan.AltRoute)) {
+		return s.plan.AltRoute[k]
+	}
+	return -1
+}
+
+const altBit = 1 << 23
+
+func (s *Switch) divert(now clock.Time, f *wire.Frame, d decision) decision {
+	to, v := s.router.Route(now, f, s.hash.Of(f))
+	if v.Act == Drop {
+		return decision{why: v.Reason, fault: v.Fault}
+	}
+	if to != 0 {
+		d.egress = int32(to)
+	}
+	return d
+}
+
+// enqueueAQM applies WRED on the way in; it returns false when the frame was dropped.
+func (s *Switch) enqueueAQM(now clock.Time, pn int, e *portState, w *WRED, q uint8, f *wire.Frame) bool {
+	if s.ecnOff || (!w.Enqueue && !w.dropNotECT && !w.dropECT) {
+		return true
+	}
+	l := e.q[q].bytes
+	switch {
+	case w.Enqueue || !w.marking:
+		l = w.Length(l)
+	case w.weight != 0:
+		l = w.avg >> w.weight
+	}
+	if w.Drops(f, l) {
+		e.c.Queue[q].Drops++
+		s.drop(now, pn, f, dropNote{why: record.WRED, prio: q, level: l})
+		return false
+	}
+	if w.Enqueue && w.Mark(f, l) {
+		e.c.Queue[q].Marked++
+	}
+	return true
+}
+
+// dequeueMark marks by the bytes that stay behind the departing frame.
+func (s *Switch) dequeueMark(e *portState, w *WRED, q uint8, f *wire.Frame) {
+	if w.Enqueue || !w.marking || s.ecnOff {
+		return
+	}
+	l := e.q[q].bytes
+	if w.weight != 0 {
+		l = w.Length(l)
+	} else if l <= w.mark.min {
+		return
+	}
+	if w.Mark(f, l) {
+		e.c.Queue[q].Marked++
+	}
+}
+
+// refuse counts a frame that found no room: on the PG for ingress reasons, on
+// the queue for egress ones.
+func (s *Switch) refuse(now clock.Time, pn int, in, e *portState, pg, q uint8, f *wire.Frame, why record.Reason) {
+	n := dropNote{why: why, prio: pg, level: s.mmu.PGBytes((pn-1)<<3 + int(pg))}
+	if why == record.EgressLimit {
+		e.c.Queue[q].Drops++
+		n.prio, n.level = q, e.q[q].bytes
+	} else {
+		in.c.PG[pg].Drops++
+		in.c.InDrops++
+	}
+	s.drop(now, pn, f, n)
+}
+
+// enqueue stores an admitted frame and wakes the port when it can send.
+func (s *Switch) enqueue(now clock.Time, pn, egress int, q uint8, f *wire.Frame, m stored) {
+	e := &s.ports[egress-1]
+	e.q[q].push(&s.pool, f, m)
+	e.nonEmpty |= 1 << q
+	s.wait.enter(egress-1, q, pn-1)
+	s.chain.Mix(now, frameKey(f, pn), frameBody(f)^uint64(egress)<<40^uint64(q)<<52)
+	if slot := s.wakeSlot(egress - 1); s.work.at(slot) > now {
+		s.arm(now, egress-1)
+	}
+}
+
+// arm sets a port's wake-up: when the scheduler may dequeue, or when the first
+// pause ends if all its frames are paused.
+func (s *Switch) arm(now clock.Time, i int) {
+	e := &s.ports[i]
+	if e.nonEmpty == 0 {
+		s.work.set(s.wakeSlot(i), clock.Never)
+		return
+	}
+	t := clock.Max(now, e.port.FreeAt())
+	if e.nonEmpty&^e.pausedQueues(t) == 0 {
+		t = clock.Max(t, e.port.NextExpiry(t))
+	}
+	s.work.set(s.wakeSlot(i), t)
+}
+
+// serve is the wake-up of a port: it dequeues one frame if it may.
+func (s *Switch) serve(now clock.Time, i int, out *actors.Outbox) {
+	e := &s.ports[i]
+	ready := e.nonEmpty &^ e.pausedQueues(now)
+	if ready == 0 || e.port.FreeAt() > now {
+		s.arm(now, i)
+		return
+	}
+	q := uint8(e.sched.Pick(ready, &e.q))
+	f, m := e.q[q].pop(&s.pool)
+	if e.q[q].n == 0 {
+		e.nonEmpty &^= 1 << q
+		e.sched.Empty(int(q))
+	}
+	s.wait.leave(i, q, int(m.pg)>>3)
+	s.mmu.Release(int(m.pg), i<<3+int(q), m.cells)
+	if e.wred != nil {
+		s.dequeueMark(e, &e.wred[q], q, f)
+	}
+	s.send(now, i+1, e, q, f, out)
+	if len(s.mmu.changed) != 0 {
+		s.announce(now, out)
+	}
+	s.arm(now, i)
+}
+
+// send puts a frame onto the cable.
+func (s *Switch) send(now clock.Time, pn int, e *portState, q uint8, f *wire.Frame, out *actors.Outbox) {
+	e.port.Transmit(now, f)
+	e.c.Tx.add(f.Len)
+	e.c.Queue[q].Tx++
+	s.hops++
+	s.chain.Mix(now, frameKey(f, pn)^1<<63, frameBody(f)^uint64(f.At))
+	if e.wire == nil {
+		out.Send(pn, f)
+		return
+	}
+	s.throughWire(now, pn, e, f, out)
+}
+
+// throughWire lets a fault seam have its way with a frame on the cable.
+func (s *Switch) throughWire(now clock.Time, pn int, e *portState, f *wire.Frame, out *actors.Outbox) {
+	v := e.wire.Out(now, pn, f, out)
+	e.c.Injected.Frames += uint64(v.Extra)
+	e.c.Injected.Bytes += uint64(v.ExtraBytes)
+	switch v.Act {
+	case Go:
+		out.Send(pn, f)
+	case Late:
+		out.SendLate(pn, f)
+	case Drop:
+		e.c.Lost.add(f.Len)
+		s.lose(now, pn, f, v)
+	}
+}
+
+// dropNote is what a record says of a drop.
+type dropNote struct {
+	why   record.Reason
+	prio  uint8
+	fault int32
+	level int64 // bytes of the PG or queue
+}
+
+// drop ends a frame inside the device.
+func (s *Switch) drop(now clock.Time, pn int, f *wire.Frame, n dropNote) {
+	s.dropped.add(f.Len)
+	s.noteDrop(now, pn, f, n)
+}
+
+// lose ends a frame on a cable, where it is not in the device's balance.
+func (s *Switch) lose(now clock.Time, pn int, f *wire.Frame, v Verdict) {
+	if f.Kind == wire.KindPFC || f.Kind == wire.KindPause {
+		return // dropped_frames leaves PFC out
+	}
+	s.noteDrop(now, pn, f, dropNote{why: v.Reason, fault: v.Fault})
+}
+
+func (s *Switch) noteDrop(now clock.Time, pn int, f *wire.Frame, n dropNote) {
+	s.drops[n.why]++
+	s.chain.Mix(now, frameKey(f, pn), frameBody(f)^uint64(n.why)<<52)
+	s.note(record.Record{
+		At: now, X: n.level, Src: f.Src, Dst: f.Dst, QPN: f.DstQPN(), PSN: uint32(f.PSN()), Fault: n.fault,
+		Port: uint16(pn), Kind: record.Drop, Reason: uint8(n.why), Prio: n.prio, Op: uint8(f.Op()), Iter: f.Iter,
+	})
+}

@@ -1,0 +1,299 @@
+package fabric
+
+import (
+	"math/bits"
+	"sort"
+
+	"github.com/rocemu/rocemu/actors"
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/port"
+	"github.com/rocemu/rocemu/nodes/record"
+	"github.com/rocemu/rocemu/nodes/wire"
+	"github.com/rocemu/rocemu/topology"
+)
+
+type wireFrame = wire.Frame
+
+// DefaultRecords bounds the notes of one switch.
+const DefaultRecords = 1 << 16
+
+// Options are what a run adds to the plan.
+type Options struct {
+	MaxRecords int    // 0 = DefaultRecords
+	Faults     Faults // nil = none
+}
+
+// Switch is a leaf, spine or core as an actor: a shared-buffer packet switch
+// with PFC, ECN, ECMP and a PFC watchdog. All state is in values; it never
+// looks outside.
+type Switch struct {
+	ports []portState
+	route []int16 // by destination RNIC number - 1: group, -1 = none
+	live  [][]uint16
+	mmu   *MMU
+	pool  chunkPool
+	work  alarms // slots 0…P-1 held frames, P…2P-1 the ports' next dequeue
+	timer alarms // slots 8·port+PG refresh, 8·P+8·port+queue watchdog polls
+
+	chain    actors.Chain
+	cellMul  uint64
+	hash     Hasher
+	events   uint64
+	hops     uint64
+	dropped  Count
+	lastWork clock.Time
+	cut      bool
+	down     bool
+	watched  bool // some port has a watchdog
+	ecnOff   bool
+
+	faults Faults
+	router Router
+
+	wait    waits
+	drops   [record.NumReasons]uint64
+	rec     []record.Record
+	lostRec uint64
+	recSeq  uint32
+	maxRec  int
+
+	id     int32
+	name   string
+	groups [][]uint16
+	plan   *topology.Device
+	seed   uint64
+}
+
+// Hasher is the ECMP setting and its per-packet counter.
+type Hasher struct {
+	CRC   bool
+	Spray bool
+	Seed  uint32
+	n     uint64 // sprayed packets
+}
+
+// portState is one port. What every frame touches comes first.
+type portState struct {
+	port     port.Port
+	nonEmpty uint8  // queues that hold frames
+	pfcOn    uint8  // priorities with PFC
+	xoffSent uint8  // PGs whose XOFF was announced
+	ident    bool   // PFC priority n stops queue n
+	upOut    bool   // frames may be sent
+	member   bool   // ECMP may choose the port
+	pfcOff   bool   // fault: PFC neither sent nor honoured
+	mtu      uint16 // largest L
+	holding  bool
+	hasDog   bool
+	wred     *[8]WRED
+	wire     Wire
+	sched    Scheduler
+	q        [8]queue
+	maps     maps
+	dog      *[8]Watchdog
+	dogOf    [8]uint8 // queue → priority whose watchdog guards it
+	pgPrios  [8]uint8 // priorities that XOFF of a PG pauses
+	held     wire.Frame
+	heldTo   decision
+	outages  outages
+	quanta   uint16
+	c        PortCount
+	plan     *topology.Port
+}
+
+// maps is the classification of a port: DSCP → TC as frames come in, TC → PG
+// on ingress, TC → queue on egress, PFC priority → queue.
+type maps struct {
+	dscpToTC   [64]uint8
+	tcToPG     [8]uint8
+	tcToQueue  [8]uint8
+	pfcToQueue [8]uint8
+}
+
+func (p *portState) lossless(prio int) bool { return p.plan.PFC.Lossless[prio] }
+
+// New builds the switch of device dev.
+func New(plan *topology.Plan, dev int32, o Options) *Switch {
+	d := &plan.Devices[dev]
+	n := len(d.Ports)
+	s := &Switch{
+		ports: make([]portState, n), route: d.Route, groups: d.Groups,
+		id: dev, name: d.Name, plan: d, seed: clock.HashString(plan.Seed, d.Name),
+		chain: actors.NewChain(plan.Seed, d.Name), cut: d.Switch.CutThrough,
+		faults: o.Faults, maxRec: o.MaxRecords,
+	}
+	if s.maxRec == 0 {
+		s.maxRec = DefaultRecords
+	}
+	s.hash = Hasher{CRC: d.Switch.ECMP.Hash == "crc32", Spray: d.Switch.ECMP.Spray, Seed: d.Switch.ECMP.Seed}
+	for i := range d.Ports {
+		s.initPort(i)
+	}
+	s.mmu = NewMMU(s.memory())
+	s.cellMul = 1<<32/uint64(d.Switch.Cell) + 1
+	s.work = newAlarms(2*n, s.ranks())
+	s.timer = newAlarms(16*n, nil)
+	s.live = make([][]uint16, len(s.groups))
+	s.relive()
+	s.initWaits()
+	return s
+}
+
+func (s *Switch) initPort(i int) {
+	p, pp := &s.ports[i], &s.plan.Ports[i]
+	p.plan, p.upOut, p.member = pp, true, true
+	p.mtu = uint16(min(pp.MTU, 1<<16-1))
+	p.quanta = pp.PFC.Quanta
+	p.maps = maps{pp.QoS.DSCPToTC, pp.QoS.TCToPG, pp.QoS.TCToQueue, pp.QoS.PFCToQueue}
+	p.ident = true
+	for n := range 8 {
+		p.ident = p.ident && p.maps.pfcToQueue[n] == uint8(n)
+		if pp.PFC.Lossless[n] {
+			p.pfcOn |= 1 << n
+			g := p.maps.tcToPG[n]
+			p.pgPrios[g] |= 1 << n
+			p.dogOf[p.maps.pfcToQueue[n]] = uint8(n)
+		}
+		p.c.PFC[n].rxSince, p.c.PFC[n].txSince = clock.Never, clock.Never
+		p.c.PG[n].FirstXOFF = clock.Never
+	}
+	p.port = port.New(pp, p.pfcOn != 0)
+	p.sched = NewScheduler(&pp.QoS.Sched, int(p.mtu))
+	if w := pp.PFC.Watchdog; w != nil && p.pfcOn != 0 {
+		p.dog, p.hasDog, s.watched = new([8]Watchdog), true, true
+		for n := range 8 {
+			p.dog[n] = NewWatchdog(w)
+		}
+	}
+	s.initWRED(p, pp, i)
+}
+
+func (s *Switch) initWRED(p *portState, pp *topology.Port, i int) {
+	if pp.ECN == nil {
+		return
+	}
+	var w [8]WRED
+	any := false
+	for n := range w {
+		w[n] = NewWRED(&pp.ECN[n], clock.Mix(s.seed, uint64(i+1), uint64(n)))
+		any = any || w[n].Active()
+	}
+	if any {
+		p.wred = &w
+	}
+}
+
+// ranks orders held frames before dequeues, inside by a keyed hash of the port.
+func (s *Switch) ranks() []int32 {
+	n := len(s.ports)
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	sort.Slice(order, func(a, b int) bool {
+		x, y := clock.Mix(s.seed, uint64(order[a]), 0x72616e6b), clock.Mix(s.seed, uint64(order[b]), 0x72616e6b)
+		return x < y || x == y && order[a] < order[b]
+	})
+	r := make([]int32, 2*n)
+	for k, i := range order {
+		r[i], r[n+i] = int32(k), int32(n+k)
+	}
+	return r
+}
+
+// Advance processes every event before end: faults, arrivals, held frames,
+// dequeues, timers, in this order at one instant.
+func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st *actors.Status) {
+	for {
+		at, pn, _ := in.Peek()
+		tw, tt := s.work.next(), s.timer.next()
+		if s.faults != nil {
+			if tf := s.faults.Next(); tf < end && tf <= at && tf <= tw && tf <= tt {
+				s.faults.Apply(tf, s, out)
+				s.lastWork = tf
+				s.events++
+				continue
+			}
+		}
+		switch {
+		case at < end && at <= tw && at <= tt:
+			s.arrive(at, pn, in.Pop(), out)
+		case tw < end && tw <= tt:
+			s.doWork(tw, out)
+		case tt < end:
+			s.doTimer(tt, out)
+		default:
+			s.status(st)
+			return
+		}
+		s.events++
+	}
+}
+
+func (s *Switch) status(st *actors.Status) {
+	st.NextWork = s.work.next()
+	st.Next = min(st.NextWork, s.timer.next())
+	st.NextFault = clock.Never
+	if s.faults != nil {
+		st.NextFault = s.faults.Next()
+		st.Next, st.NextWork = min(st.Next, st.NextFault), min(st.NextWork, st.NextFault)
+	}
+	st.LastWork, st.Events, st.Hops = s.lastWork, s.events, s.hops
+}
+
+// Chain returns the digest chain.
+func (s *Switch) Chain() actors.Chain { return s.chain }
+
+// Name and ID identify the device.
+func (s *Switch) Name() string { return s.name }
+
+// ID returns the device id in the plan.
+func (s *Switch) ID() int32 { return s.id }
+
+func (s *Switch) doWork(now clock.Time, out *actors.Outbox) {
+	slot := s.work.top()
+	s.lastWork = now
+	if n := len(s.ports); slot >= n {
+		s.serve(now, slot-n, out)
+	} else {
+		s.releaseHeld(now, slot, out)
+	}
+}
+
+func (s *Switch) doTimer(now clock.Time, out *actors.Outbox) {
+	slot := s.timer.top()
+	if n := 8 * len(s.ports); slot >= n {
+		s.poll(now, slot-n, out)
+	} else {
+		s.refresh(now, slot, out)
+	}
+}
+
+// wakeSlot is the port's slot for its next dequeue.
+func (s *Switch) wakeSlot(i int) int { return len(s.ports) + i }
+
+// pausedQueues returns the mask of queues that PFC stops at now.
+func (p *portState) pausedQueues(now clock.Time) uint8 {
+	m := p.port.PausedMask(now)
+	if m == 0 {
+		return 0
+	}
+	if p.hasDog {
+		for b := m; b != 0; b &= b - 1 {
+			if n := bits.TrailingZeros8(b); p.dog[n].Ignoring() {
+				m &^= 1 << n
+			}
+		}
+	}
+	if p.pfcOff {
+		return 0
+	}
+	if p.ident {
+		return m
+	}
+	var q uint8
+	for ; m != 0; m &= m - 1 {
+		q |= 1 << p.maps.pfcToQueue[bits.TrailingZeros8(m)]
+	}
+	return q
+}
