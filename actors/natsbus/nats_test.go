@@ -1,0 +1,97 @@
+package natsbus
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/rocemu/rocemu/actors/actortest"
+	"github.com/rocemu/rocemu/clock"
+)
+
+func dial(t testing.TB, url, name string) *Conn {
+	t.Helper()
+	c, err := Dialer{URL: url, Name: name, Wait: 5 * time.Second}.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestDigestOverNATS(t *testing.T) {
+	srv, err := StartServer(ServerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.Shutdown()
+	s := testSpec(12)
+	want, _ := actortest.New(s).Oracle()
+	for _, procs := range []int{2, 3, 5} {
+		var ps []*proc
+		for i := range procs {
+			ps = append(ps, start(t, dial(t, srv.ClientURL(), fmt.Sprint("p", i)), s, i, procs, func(c *Config) { c.Run = fmt.Sprint("n", procs) }))
+		}
+		if g, st := finish(t, ps); g != want {
+			t.Errorf("%d processes: digest %v, oracle %v; %+v", procs, g, want, st)
+		}
+	}
+}
+
+// The only server is shut down and started again in the middle of the run.
+func TestServerRestart(t *testing.T) {
+	srv, err := StartServer(ServerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := srv.Addr().String()
+	var n int
+	fmt.Sscanf(port[len("127.0.0.1:"):], "%d", &n)
+	s := testSpec(13)
+	s.Burst = 60
+	want, _ := actortest.New(s).Oracle()
+	ps := []*proc{start(t, dial(t, srv.ClientURL(), "a"), s, 0, 2, nil), start(t, dial(t, srv.ClientURL(), "b"), s, 1, 2, nil)}
+	ps[0].e.Observe = func(_ clock.Time, w uint64) {
+		if w != 100 && w != 200 {
+			return
+		}
+		srv.Shutdown()
+		srv.WaitForShutdown()
+		var err error
+		if srv, err = StartServer(ServerOptions{Port: n}); err != nil {
+			t.Error(err)
+		}
+	}
+	defer func() { srv.Shutdown() }()
+	g, st := finish(t, ps)
+	if g != want {
+		t.Errorf("digest %v, oracle %v", g, want)
+	}
+	if st[0].Naks+st[1].Naks == 0 {
+		t.Errorf("no batch was asked for again, the restarts missed the run: %+v", st)
+	}
+}
+
+// BenchmarkWindows: nearly empty windows through one server.
+func BenchmarkWindows(b *testing.B) {
+	srv, err := StartServer(ServerOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer srv.Shutdown()
+	for _, procs := range []int{2, 4} {
+		b.Run(fmt.Sprint("procs=", procs), func(b *testing.B) {
+			s := testSpec(14)
+			s.Burst = 400
+			for i := 0; b.Loop(); i++ {
+				var ps []*proc
+				for k := range procs {
+					ps = append(ps, start(b, dial(b, srv.ClientURL(), "x"), s, k, procs, func(c *Config) { c.Run = fmt.Sprint("b", procs, "x", i) }))
+				}
+				t0 := time.Now()
+				_, st := finish(b, ps)
+				b.ReportMetric(float64(st[0].Windows)/time.Since(t0).Seconds(), "windows/s")
+			}
+		})
+	}
+}
