@@ -24,11 +24,11 @@ func (p *Responder) sequence(kind openKind, fl uint8, n uint32, f *wire.Frame) b
 	case n > mtu, n == 0 && fl&oFirst == 0:
 		return false
 	}
-	return f.Len == uint16(wire.RoCELen(f.Op(), int(n)))
+	return true
 }
 
 func (p *Responder) send(now clock.Time, f *wire.Frame, fx *Effects) {
-	fl, n := opFlag[f.Op()&31], uint32(f.B)
+	fl, n := opFlag[f.Op()&31], uint32(f.PayloadLen())
 	if !p.sequence(openSend, fl, n, f) || n > MaxMessage-p.off {
 		p.invalid(now, fx)
 		return
@@ -62,10 +62,7 @@ func (p *Responder) sendVerb(fl uint8) Verb {
 }
 
 func (p *Responder) write(now clock.Time, f *wire.Frame, fx *Effects) {
-	fl, n := opFlag[f.Op()&31], uint32(f.B)
-	if fl == oFirst {
-		n = uint32(p.c.cfg.MTU)
-	}
+	fl, n := opFlag[f.Op()&31], uint32(f.PayloadLen())
 	dlen, off := p.dlen, p.off
 	if fl&oFirst != 0 {
 		dlen, off = uint32(f.B), 0

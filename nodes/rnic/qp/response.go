@@ -142,7 +142,7 @@ func (r *Requester) readResponse(now clock.Time, e int64, f *wire.Frame, fx *Eff
 		n = w.len - off
 	}
 	op := f.Op()
-	if last != (op == wire.ReadRespLast || op == wire.ReadRespOnly) || f.Len != uint16(wire.RoCELen(op, int(n))) {
+	if last != (op == wire.ReadRespLast || op == wire.ReadRespOnly) || uint32(f.PayloadLen()) != n {
 		r.fail(now, LocLenErr, fx)
 		return
 	}
