@@ -42,12 +42,20 @@ func (a *Assembler) Accounts() Accounts { return a.acct }
 // except records that a replay made again: those are recognised by their
 // number and ignored.
 func (a *Assembler) Add(recs []record.Record) {
-	a.batch = a.batch[:0]
-	for i := range recs {
-		if a.fresh(&recs[i]) && relevant(recs[i].Kind) {
-			a.batch = append(a.batch, recs[i])
+	a.batch = append(a.batch[:0], recs...)
+	// Numbers are checked in their own order: a posting is noted late, with the
+	// time it had.
+	slices.SortFunc(a.batch, func(x, y record.Record) int {
+		return cmp.Or(cmp.Compare(x.Dev, y.Dev), cmp.Compare(x.Seq, y.Seq))
+	})
+	n := 0
+	for i := range a.batch {
+		if a.fresh(&a.batch[i]) && relevant(a.batch[i].Kind) {
+			a.batch[n] = a.batch[i]
+			n++
 		}
 	}
+	a.batch = a.batch[:n]
 	slices.SortFunc(a.batch, func(x, y record.Record) int {
 		return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.Dev, y.Dev), cmp.Compare(x.Seq, y.Seq))
 	})
