@@ -1,0 +1,257 @@
+package fault
+
+import (
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/record"
+	"github.com/rocemu/rocemu/nodes/wire"
+)
+
+// takes decides whether a fault that matches f acts on it: the n-th only, by
+// chance, by length or by destination.
+func (d *Device) takes(st *state, port int, side Dir, f *wire.Frame) bool {
+	switch st.Kind {
+	case MTU:
+		if int64(f.Len) <= st.Size {
+			return false
+		}
+	case Blackhole:
+		if !d.swallows(st, port, f) {
+			return false
+		}
+	case MarkCE:
+		if f.ECN() == wire.NotECT || f.ECN() == wire.CE {
+			return false
+		}
+	case Corrupt:
+		if st.Field == FieldPad && f.Pad() == 0 {
+			return false
+		}
+	}
+	st.seen++
+	if st.Every > 1 && st.seen%st.Every != 0 {
+		return false
+	}
+	p := st.Prob
+	if st.Kind == BER {
+		p = st.ber.frame(int(f.Len))
+	}
+	return p.sure || p.draw(st.Key, st.seen, uint64(d.id)<<20|uint64(port)<<2|uint64(side))
+}
+
+// swallows is the test of a blackhole: the destination and the hash bucket.
+func (d *Device) swallows(st *state, port int, f *wire.Frame) bool {
+	if st.DstRNIC != 0 && f.Dst != st.DstRNIC {
+		return false
+	}
+	if st.Bucket < 0 {
+		return true
+	}
+	if d.Bucket == nil {
+		return false
+	}
+	n := st.Buckets
+	if n == 0 {
+		n = d.members(f.Dst)
+	}
+	return n > 0 && int(d.Bucket(f)%uint32(n)) == st.Bucket
+}
+
+// members is the size of the ECMP group toward an RNIC.
+func (d *Device) members(dst uint32) int {
+	if dst == 0 || int(dst) > len(d.dev.Route) || d.dev.Route[dst-1] < 0 {
+		return 0
+	}
+	return len(d.dev.Groups[d.dev.Route[dst-1]])
+}
+
+// apply is what a fault does to a frame.
+func (d *Device) apply(st *state, f *wire.Frame, v *fate) {
+	switch st.Kind {
+	case Drop, Loss, Blackhole:
+		v.drop = record.Fault
+	case MTU:
+		v.drop = record.MTU
+	case RxOverflow:
+		v.drop = record.RxOverflow
+	case BER:
+		f.Set(wire.FlagBadFCS)
+	case Corrupt:
+		corrupt(st.Field, f)
+	case Duplicate:
+		v.extra++
+	case Delay:
+		v.delay += st.By
+	case Reorder:
+		v.hold = true
+	case MarkCE:
+		f.TOS |= wire.CE
+	case DSCP:
+		f.TOS = uint8(st.To)<<2 | f.ECN()
+	}
+}
+
+// corrupt flips a field. The FCS is recomputed unless it is the field, so only
+// the checks of the RNIC find out; the ICRC masks TTL, ToS, UDP checksum and
+// the reserved bits of the BTH, so nobody does (transport §1.9).
+func corrupt(field Field, f *wire.Frame) {
+	switch field {
+	case FieldFCS:
+		f.Set(wire.FlagBadFCS)
+	case FieldEtherType, FieldIPChecksum:
+		f.Set(wire.FlagBadHdr)
+	case FieldIPID, FieldPad, FieldICRC:
+		f.Set(wire.FlagBadICRC)
+	case FieldBTHPSN:
+		f.SetPSN(f.PSN() ^ 1)
+		f.Set(wire.FlagBadICRC)
+	case FieldIPTTL:
+		if f.TTL > 1 {
+			f.TTL--
+		}
+	case FieldIPTOS:
+		if e := f.ECN(); e == wire.ECT0 || e == wire.ECT1 {
+			f.TOS ^= wire.ECT0 ^ wire.ECT1
+		}
+	}
+}
+
+// Sender takes frames for the peer; an outbox is one.
+type Sender interface {
+	Send(port int, f *wire.Frame)
+	SendLate(port int, f *wire.Frame)
+}
+
+// Sent tells a port what became of a frame it dequeued, for its counters. A
+// frame that is swapped counts as in flight until the next one frees it.
+type Sent struct {
+	Drop  record.Reason // not NoReason: lost on the wire here
+	Extra int           // frames put on the wire beyond the one dequeued
+}
+
+// Send passes a dequeued frame, whose At is set, through the faults of a port
+// and hands what is left of it to out. Ports that are not Busy may skip it.
+func (d *Device) Send(now clock.Time, port int, f *wire.Frame, out Sender) Sent {
+	e := &d.ends[port-1]
+	if e.down > 0 {
+		return Sent{Drop: record.LinkDown}
+	}
+	v := d.judge(now, port, e.out, Out, f)
+	if v.drop != 0 {
+		return Sent{Drop: v.drop}
+	}
+	if v.hold && !e.hasOut {
+		e.hasOut, e.swapOut = true, *f
+		return Sent{}
+	}
+	s := Sent{Extra: v.extra}
+	at := f.At
+	for range v.extra + 1 {
+		if v.delay > 0 {
+			g := *f
+			g.At = at.Add(v.delay)
+			out.SendLate(port, &g)
+			continue
+		}
+		out.Send(port, f)
+	}
+	if e.hasOut {
+		e.hasOut = false
+		e.swapOut.At = at // behind the next frame, which overtook it
+		out.Send(port, &e.swapOut)
+		d.rebuild(now)
+	}
+	return s
+}
+
+// Got is the verdict on a frame that has arrived. When Drop is set it is lost.
+// When Keep is set the device must not process it now: Held returns it later.
+// Otherwise it is processed, Extra more copies of it after it, and then Held
+// is asked for what became due.
+type Got struct {
+	Drop  record.Reason
+	Keep  bool
+	Extra int
+}
+
+// In judges an arriving frame before the device sees it. Ports that are not
+// Busy may skip it.
+func (d *Device) In(now clock.Time, port int, f *wire.Frame) Got {
+	e := &d.ends[port-1]
+	if len(e.outage) > 0 && e.hitByOutage(now, f) {
+		d.blame(now, port, f)
+		return Got{Drop: record.LinkDown}
+	}
+	v := d.judge(now, port, e.in, In, f)
+	switch {
+	case v.drop != 0:
+		return Got{Drop: v.drop}
+	case v.delay > 0:
+		for range v.extra + 1 {
+			d.held.push(now.Add(v.delay), port, f)
+		}
+		return Got{Keep: true, Extra: v.extra}
+	case v.hold && !e.hasIn:
+		e.hasIn, e.swapIn = true, *f
+		return Got{Keep: true}
+	}
+	if e.hasIn {
+		e.hasIn = false
+		d.held.push(now, port, &e.swapIn)
+		d.rebuild(now)
+	}
+	return Got{Extra: v.extra}
+}
+
+// blame counts a frame lost to an outage as a hit of the link faults that are
+// or were at this port: of the latest one to start.
+func (d *Device) blame(now clock.Time, port int, f *wire.Frame) {
+	var best *state
+	for _, st := range d.all {
+		switch st.Kind {
+		case LinkDown, LinkFlap, OneWay, DeviceDown:
+		default:
+			continue
+		}
+		if peer, ok := st.at(d.id, port); ok && st.life != planned && st.deafens(peer) && (best == nil || st.At >= best.At) {
+			best = st
+		}
+	}
+	if best != nil {
+		r := frameRecord(now, port, f)
+		r.Reason = uint8(record.LinkDown)
+		d.hit(best, &r)
+		d.settle(now)
+	}
+}
+
+// LostQueued counts a frame that was queued for a port without link, and names
+// the fault for its record.
+func (d *Device) LostQueued(now clock.Time, port int, f *wire.Frame) { d.blame(now, port, f) }
+
+// NextHeld is when the next delayed frame is due; Never when none is.
+func (d *Device) NextHeld() clock.Time { return d.held.next() }
+
+// Held takes the next delayed or swapped frame that is due at now.
+func (d *Device) Held(now clock.Time) (port int, f wire.Frame, ok bool) {
+	if d.held.next() > now {
+		return 0, wire.Frame{}, false
+	}
+	return d.held.pop()
+}
+
+// Waiting counts the frames that faults keep back at a port, for the account
+// of the run's end: out are on their way, in have been received.
+func (d *Device) Waiting(port int, visit func(out bool, f *wire.Frame)) {
+	e := &d.ends[port-1]
+	if e.hasOut {
+		visit(true, &e.swapOut)
+	}
+	if e.hasIn {
+		visit(false, &e.swapIn)
+	}
+	for i := range d.held.q {
+		if h := &d.held.q[i]; h.port == port {
+			visit(false, &h.f)
+		}
+	}
+}
