@@ -144,6 +144,7 @@ type WatchCounter struct {
 type PGCounters struct {
 	SharedWatermark   int64  `json:"shared_watermark_bytes"`
 	HeadroomWatermark int64  `json:"headroom_watermark_bytes"`
+	Occupancy         int64  `json:"occupancy_bytes,omitempty"` // at the instant of the reading
 	XOFFCount         uint64 `json:"xoff_count"`
 	FirstXOFFNS       NS     `json:"first_xoff_ns"`
 	Drops             uint64 `json:"drops"`
@@ -154,10 +155,12 @@ type QueueCounter struct {
 	TxFrames  uint64 `json:"tx_frames"`
 	Drops     uint64 `json:"drops"`
 	Watermark int64  `json:"watermark_bytes"`
+	Occupancy int64  `json:"occupancy_bytes,omitempty"` // at the instant of the reading
 	ECNMarked uint64 `json:"ecn_marked"`
 }
 
 // PoolCounters describe a buffer pool.
 type PoolCounters struct {
 	Watermark int64 `json:"watermark_bytes"`
+	Occupancy int64 `json:"occupancy_bytes,omitempty"` // at the instant of the reading
 }

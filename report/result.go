@@ -20,6 +20,7 @@ type Result struct {
 	Findings      []Finding                  `json:"findings"`
 	Faults        map[string]*FaultResult    `json:"faults"`
 	Traces        []Trace                    `json:"traces"`
+	Telemetry     *Telemetry                 `json:"telemetry,omitempty"`
 
 	// Detail is what --out writes beside the result; absent when a result was
 	// read back from a file.
@@ -148,4 +149,26 @@ type Trace struct {
 	Retries   int      `json:"retries"`
 	Recovered bool     `json:"recovered"`
 	SpanIDs   []string `json:"span_ids"`
+}
+
+// Telemetry says what became of the retransmit chains of a run: each is listed
+// in traces or counted as unlisted, and each export destination's share adds up
+// to what was made.
+type Telemetry struct {
+	ChainsMade     uint64   `json:"chains_made"`
+	ChainsListed   uint64   `json:"chains_listed"`
+	ChainsUnlisted uint64   `json:"chains_unlisted"`
+	MissingRecords uint64   `json:"missing_records"` // notes that devices did not keep
+	Exports        []Export `json:"exports,omitempty"`
+}
+
+// Export is one destination of chains: exported + dropped = made.
+type Export struct {
+	Endpoint       string            `json:"endpoint"`
+	ChainsExported uint64            `json:"chains_exported"`
+	ChainsDropped  uint64            `json:"chains_dropped"`
+	SpansExported  uint64            `json:"spans_exported"`
+	SpansDropped   uint64            `json:"spans_dropped"`
+	DroppedBy      map[string]uint64 `json:"chains_dropped_by,omitempty"` // sampling, queue_full, failed, closed
+	LastError      string            `json:"last_error,omitempty"`
 }
