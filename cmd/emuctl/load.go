@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/topology"
+)
+
+// fileFlags are the flags of every verb that reads a fabric file.
+type fileFlags struct {
+	File []string `flag:"file,f" help:"fabric file; later ones overlay earlier ones (repeatable)"`
+	Set  []string `flag:"set" help:"override one value: path=value, as in switches.all.pfc.alpha=1/16 (repeatable)"`
+	Seed *uint64  `flag:"seed" help:"override the file's seed"`
+}
+
+// loaded is a fabric file, resolved, with its compiled expectations.
+type loaded struct {
+	plan   *topology.Plan
+	warns  []topology.Warning
+	expect *report.Expect
+}
+
+// load reads, resolves and checks everything that can be checked before a run.
+func load(files, sets []string, seed *uint64) (*loaded, error) {
+	if len(files) == 0 {
+		return nil, fmt.Errorf("no fabric file; `emuctl init` writes one to start from")
+	}
+	plan, warns, err := topology.Load(topology.LoadOptions{Files: files, Sets: sets, Seed: seed})
+	if err != nil {
+		return nil, err
+	}
+	exprs := make([]report.Expectation, 0, len(plan.Expect))
+	for _, e := range plan.Expect {
+		exprs = append(exprs, report.Expectation{Expr: e.Expr, Pos: e.Pos})
+	}
+	x, err := report.CompileExpect(exprs, names(plan))
+	if err != nil {
+		return nil, err
+	}
+	return &loaded{plan, warns, x}, nil
+}
+
+// names lists the keys that the run's result will have.
+func names(plan *topology.Plan) report.Names {
+	n := report.Names{Switches: map[string][]string{}}
+	for i := range plan.Lines {
+		n.Flows = append(n.Flows, plan.Lines[i].Name)
+	}
+	for i := range plan.Faults {
+		n.Faults = append(n.Faults, plan.Faults[i].Name)
+	}
+	for i := range plan.Devices {
+		d := &plan.Devices[i]
+		if d.Kind == topology.RNIC {
+			n.RNICs = append(n.RNICs, d.Name)
+			continue
+		}
+		ports := make([]string, 0, len(d.Ports))
+		for p := range d.Ports {
+			ports = append(ports, strconv.Itoa(d.Ports[p].Num))
+		}
+		n.Switches[d.Name] = ports
+	}
+	return n
+}
+
+// captures reads --pcap DEVICE:PORT=FILE.
+func captures(plan *topology.Plan, args []string) ([]topology.Capture, error) {
+	var out []topology.Capture
+	for _, s := range args {
+		where, file, ok := strings.Cut(s, "=")
+		dev, port, ok2 := strings.Cut(where, ":")
+		num, err := strconv.Atoi(port)
+		if !ok || !ok2 || file == "" || err != nil {
+			return nil, fmt.Errorf("--pcap %q: want DEVICE:PORT=FILE, as in leaf1:1=leaf1-1.pcapng", s)
+		}
+		c, err := capture(plan, dev, num)
+		if err != nil {
+			return nil, fmt.Errorf("--pcap %q: %w", s, err)
+		}
+		c.File = file
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func capture(plan *topology.Plan, dev string, num int) (topology.Capture, error) {
+	for i := range plan.Devices {
+		d := &plan.Devices[i]
+		if d.Name != dev {
+			continue
+		}
+		for p := range d.Ports {
+			if d.Ports[p].Num == num {
+				return topology.Capture{Dev: d.ID, Port: num}, nil
+			}
+		}
+		return topology.Capture{}, fmt.Errorf("%s has ports 1..%d, not %d", dev, len(d.Ports), num)
+	}
+	return topology.Capture{}, fmt.Errorf("no device is named %q", dev)
+}

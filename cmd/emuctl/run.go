@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/topology"
+	"github.com/spf13/cobra"
+)
+
+type runFlags struct {
+	Set     []string `flag:"set" help:"override one value: path=value, as in switches.all.pfc.headroom=0B (repeatable)"`
+	File    []string `flag:"file,f" help:"fabric file, as the arguments; later ones overlay earlier ones (repeatable)"`
+	Seed    *uint64  `flag:"seed" help:"override the file's seed"`
+	Workers int      `flag:"workers" help:"threads; 0 = by the fabric's size. The result does not depend on it"`
+	Out     string   `flag:"out,o" help:"directory for result.json, flows.csv, series.csv, events.jsonl, fabric.resolved.yaml"`
+	Pcap    []string `flag:"pcap" help:"capture a port: DEVICE:PORT=FILE (repeatable)"`
+}
+
+func (a *app) run() *cobra.Command {
+	var f runFlags
+	return a.command(verb{
+		use: "run FILE... [--set path=value]... [--seed N] [--workers N] [--out DIR] [--pcap DEVICE:PORT=FILE] [--json]", short: "Run a fabric and report what happened",
+		long: `Runs the fabric in this process. A terminal shows progress; the first interrupt
+stops at the end of a window and reports what there is, with verdict "limit".
+
+Several files overlay one another, key by key; --set comes last.`,
+		example: "  emuctl run examples/two-racks.yaml\n  emuctl run examples/incast.yaml --set switches.all.pfc.headroom=0B --json",
+		flags:   &f,
+		run:     func(ctx context.Context, args []string) error { return a.runFabric(ctx, append(f.File, args...), &f) },
+	})
+}
+
+func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error {
+	if f.Workers < 0 {
+		return fmt.Errorf("--workers %d: must be 0 or more", f.Workers)
+	}
+	l, err := load(files, f.Set, f.Seed)
+	if err != nil {
+		return err
+	}
+	caps, err := captures(l.plan, f.Pcap)
+	if err != nil {
+		return err
+	}
+	l.plan.Capture = append(l.plan.Capture, caps...)
+	var dir *report.Dir
+	if f.Out != "" {
+		if dir, err = report.OpenDir(f.Out); err != nil {
+			return err
+		}
+	}
+	for _, w := range l.warns {
+		fmt.Fprintln(a.err, "warning:", w)
+	}
+	res, err := a.execRun(ctx, l, f, dir != nil)
+	if err != nil {
+		return exitError{report.ExitFailed, err}
+	}
+	if dir != nil {
+		if err := dir.Write(res); err != nil {
+			return exitError{report.ExitFailed, err}
+		}
+	}
+	return a.showResult(res)
+}
+
+// execRun runs the plan under progress and interrupt and judges it.
+func (a *app) execRun(ctx context.Context, l *loaded, f *runFlags, events bool) (*report.Result, error) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	go func() {
+		<-ctx.Done()
+		stop() // a second interrupt kills
+	}()
+	o := sim.Options{Workers: f.Workers}
+	var p *progress
+	if a.errTTY {
+		p = newProgress(a.err, l.plan)
+		o.Progress = p.show
+	}
+	var log eventLog
+	if events {
+		log.plan = l.plan
+		o.Records = log.add
+	}
+	res, err := sim.Run(ctx, l.plan, o)
+	if p != nil {
+		p.clear()
+	}
+	if err != nil {
+		return nil, err
+	}
+	res.Detail.Events = log.events
+	for _, w := range l.warns {
+		res.Findings = append(res.Findings, report.Finding{Code: w.Code, Where: w.Where, Text: w.Text})
+	}
+	for _, w := range topology.Lint(l.plan) {
+		res.Findings = append(res.Findings, report.Finding{Code: w.Code, Where: w.Where, Text: w.Text})
+	}
+	report.SortFindings(res.Findings)
+	return res, l.expect.Judge(res)
+}
+
+// showResult prints a result and turns its verdict into an exit code.
+func (a *app) showResult(res *report.Result) error {
+	var err error
+	if a.json {
+		err = report.WriteJSON(a.out, res)
+	} else {
+		err = report.WriteSummary(a.out, res, a.outTTY)
+	}
+	if err != nil {
+		return err
+	}
+	if res.Exit != report.ExitOK {
+		return exitError{code: res.Exit}
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// verbs lists the commands, in the order of interface documentation. A verb
+// added here is a file of its own.
+func (a *app) verbs() []*cobra.Command {
+	return []*cobra.Command{
+		a.run(), a.validate(), a.topology(), a.headroom(), a.alpha(), a.timers(),
+		a.schema(), a.diff(), a.initFile(), a.version(),
+	}
+}
+
+// importers lists the children of `emuctl import`.
+func (a *app) importers() []*cobra.Command {
+	return []*cobra.Command{a.importHPCC()}
+}
