@@ -66,6 +66,10 @@ type Plan struct {
 	Window clock.Duration
 	Settle clock.Duration
 	Hash   [32]byte // of the resolved text: peers of a cluster compare it
+
+	byName   map[string]int32
+	resolved []byte
+	root     *node // merged tree, for the places of findings
 }
 
 // Run is the run section.
@@ -91,9 +95,12 @@ type Device struct {
 	// RNIC. Groups[g] lists egress port numbers in port order.
 	Route  []int16
 	Groups [][]uint16
-	Switch *Switch // nil on an RNIC
-	NIC    *NIC    // nil on a switch
-	Addr   uint32  // IPv4 of an RNIC, 0 otherwise
+	// AltRoute is Route toward an RNIC's second port (alternate path,
+	// destination address [AltAddr]); nil when no RNIC has two ports.
+	AltRoute []int16
+	Switch   *Switch // nil on an RNIC
+	NIC      *NIC    // nil on a switch
+	Addr     uint32  // IPv4 of an RNIC, 0 otherwise
 }
 
 // Port is one end of a cable as its device sees it. Unused ports do not exist.
@@ -407,7 +414,8 @@ type Line struct {
 	To      string
 	Verb    string
 	Flows   []int32
-	Pos     string // file:line:column
+	Labels  []string // of a CSV trace: the rows' names, parallel to Flows
+	Pos     string   // file:line:column
 }
 
 // Fault is one planned or live fault.
@@ -416,6 +424,7 @@ type Fault struct {
 	Kind   string
 	Target string // as written
 	At     clock.Time
+	NoAt   bool           // no time was given: a live fault, as soon as possible
 	For    clock.Duration // 0 = for ever or until Count
 	Count  int64          // 0 = unlimited
 	Dev    int32          // resolved device, -1 = none
@@ -447,6 +456,7 @@ type Match struct {
 	CNP       uint32
 	Kind      string // "", data, ack, nak, rnr, cnp, pfc
 	Dir       string // out | in | "" = both
+	anyIter   bool   // "iteration: any" was written
 }
 
 // Expect is one CEL expression with its place.

@@ -1,0 +1,149 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rocemu/rocemu/clock"
+)
+
+// couple tells every port about its peer, sizes headroom, and derives the
+// synchronisation window.
+func (r *resolver) couple() {
+	p := r.plan
+	w := clock.Duration(clock.Never)
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		for j := range d.Ports {
+			pt := &d.Ports[j]
+			f := p.far(pt)
+			pt.PeerIngressHalf, pt.PeerEgressHalf, pt.PeerResponse = f.IngressHalf, f.EgressHalf, f.Response
+			if s := p.Devices[pt.Peer].Switch; s != nil {
+				pt.PeerCutThrough = s.CutThrough
+			}
+			if pt.Response < pt.EgressHalf {
+				r.fail(r.settingNode(d, "pfc", "response"), "pfc.response", pt.Response.String(), fmt.Sprintf("must be at least half the pipeline latency of %s (%v): it includes the egress half", d.Name, pt.EgressHalf), "")
+			}
+			w = min(w, pt.EgressHalf+pt.Prop+pt.PeerIngressHalf, pt.pfcLatency())
+		}
+	}
+	r.plan.Window = max(w, 1)
+	r.plan.Settle = 4 * r.plan.Window
+	if w < 100*clock.Nanosecond {
+		r.warn("short-window", r.shortest(w), r.root.get("topology"), "fixed latency of only %v: windows this short make the run slow; longer cables or a pipeline latency help", w)
+	}
+	r.headrooms()
+}
+
+// pfcLatency is the smallest time from a PFC frame's generation here to its
+// first effect at the peer: the frame itself, the cable, and the peer's
+// response less its egress half (the frame acts at the peer's scheduler).
+func (p *Port) pfcLatency() clock.Duration {
+	return p.Rate.Span(pfcFrame) + p.Prop + p.PeerResponse - p.PeerEgressHalf
+}
+
+// shortest names a cable with the smallest latency.
+func (r *resolver) shortest(w clock.Duration) string {
+	for i := range r.plan.Devices {
+		d := &r.plan.Devices[i]
+		for j := range d.Ports {
+			pt := &d.Ports[j]
+			if pt.EgressHalf+pt.Prop+pt.PeerIngressHalf == w || pt.pfcLatency() == w {
+				return r.plan.PortName(d.ID, pt.Num)
+			}
+		}
+	}
+	return ""
+}
+
+// settingNode finds where the file sets a key for a device, for blame.
+func (r *resolver) settingNode(d *Device, keys ...string) *node {
+	section, layers := "switches", []string{roleNames[d.Kind], "all"}
+	if d.Kind == RNIC {
+		section, layers = "rnics", []string{"all"}
+	}
+	if n := r.root.path(append([]string{section, "devices", d.Name}, keys...)...); n != nil {
+		return n
+	}
+	for _, l := range layers {
+		if n := r.root.path(append([]string{section, l}, keys...)...); n != nil {
+			return n
+		}
+	}
+	if n := r.root.get(section); n != nil {
+		return n
+	}
+	return r.root
+}
+
+// headrooms resolves headroom per PG and checks each switch's budget.
+func (r *resolver) headrooms() {
+	type key struct {
+		pfc            *PFC
+		rate           clock.Rate
+		prop, response clock.Duration
+		mtu            int
+		cell           int64
+		latency        clock.Duration
+	}
+	auto := map[key]int64{}
+	var told []*node
+	for i := range r.plan.Devices {
+		d := &r.plan.Devices[i]
+		s := d.Switch
+		if s == nil {
+			continue
+		}
+		var sum int64
+		for j := range d.Ports {
+			pt := &d.Ports[j]
+			for g := range 8 {
+				if !pt.PFC.Lossless[g] {
+					continue
+				}
+				h := pt.PFC.Headroom[g]
+				if h >= 0 {
+					pt.Headroom[g] = h / s.Cell
+				} else {
+					k := key{pt.PFC, pt.Rate, pt.Prop, pt.PeerResponse, pt.MTU, s.Cell, s.Latency}
+					if auto[k] == 0 {
+						auto[k] = HeadroomAuto(HeadroomInput{pt.Rate, pt.Prop, pt.MTU, pt.PeerResponse, pt.IngressHalf, s.Cell}).Cells
+					}
+					pt.Headroom[g] = auto[k]
+				}
+				sum += pt.Headroom[g] + pt.PFC.Guaranteed[g]/s.Cell
+			}
+		}
+		at := r.settingNode(d, "buffer", "size")
+		if !slices.Contains(told, at) && r.overBudget(d, sum*s.Cell, at) {
+			told = append(told, at)
+		}
+	}
+}
+
+// overBudget reports a switch whose reservations exceed its memory.
+func (r *resolver) overBudget(d *Device, sum int64, at *node) bool {
+	s := d.Switch
+	if s.HeadroomPool > 0 {
+		if s.HeadroomPool <= s.BufferBytes {
+			return false
+		}
+		r.fail(at, "switches.buffer.headroom_pool", fmt.Sprintf("%dB", s.HeadroomPool), fmt.Sprintf("%s: headroom pool %d > buffer %d", d.Name, s.HeadroomPool, s.BufferBytes), "")
+		return true
+	}
+	if sum <= s.BufferBytes {
+		return false
+	}
+	var lossless int
+	for j := range d.Ports {
+		for g := range 8 {
+			if d.Ports[j].PFC.Lossless[g] {
+				lossless++
+			}
+		}
+	}
+	r.fail(at, "switches.buffer.size", fmt.Sprintf("%dB", s.BufferBytes),
+		fmt.Sprintf("%s: headroom + reserved %d > buffer %d (%d lossless priority groups); needs a buffer of at least %d, fewer lossless ports, shorter cables, or headroom_pool",
+			d.Name, sum, s.BufferBytes, lossless, sum), fmt.Sprintf("%dKiB", sum/1024+1))
+	return true
+}

@@ -1,0 +1,52 @@
+package topology
+
+import (
+	"strings"
+	"testing"
+)
+
+const twoRacks = `schema: 1
+name: two-racks
+seed: 42
+topology:
+  spines: 2
+  leaves: 2
+  servers: 4
+workload:
+  - {name: bulk, from: rnic1, to: rnic5, verb: write, size: 10MB, count: 4}
+  - {name: burst, pattern: incast, from: [rnic1, rnic2, rnic3], to: rnic8, verb: write, size: 1MB}
+  - {name: perm, pattern: permutation, shift: 4, verb: write, size: 250KB}
+faults:
+  - {name: cut, kind: link-down, target: "leaf1:uplink1", at: 1ms, for: 500us}
+  - {name: lose, kind: drop, target: "rnic1:1", at: 0us, match: {dir: out, psn_index: 3}, count: 1}
+  - "drop rnic2:1 dir=out psn_index=3 count=1"
+expect:
+  - totals.dropped_frames == 0
+`
+
+func load(t *testing.T, text string, sets ...string) *Plan {
+	t.Helper()
+	p, _, err := ParseBytes("fabric.yaml", []byte(text), sets...)
+	if err != nil {
+		t.Fatalf("load: %v", err)
+	}
+	return p
+}
+
+// TestResolvedRoundTrip loads the resolved text and demands the same plan.
+func TestResolvedRoundTrip(t *testing.T) {
+	p := load(t, twoRacks)
+	q, _, err := LoadBytes("resolved", p.Resolved())
+	if err != nil {
+		t.Fatalf("resolved text does not load: %v\n%s", err, p.Resolved())
+	}
+	if string(p.Resolved()) != string(q.Resolved()) || p.Hash != q.Hash {
+		t.Fatalf("resolved text changed:\n%s\n---\n%s", p.Resolved(), q.Resolved())
+	}
+	if len(p.Flows) != len(q.Flows) || p.Window != q.Window || p.Run != q.Run {
+		t.Fatalf("plans differ")
+	}
+	if !strings.Contains(string(p.Resolved()), "preset: paper") {
+		t.Error("defaults are not filled in")
+	}
+}
