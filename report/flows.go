@@ -49,6 +49,13 @@ func mergeFlows(r *Result, parts []*Part, end clock.Time) {
 			d.agg[v.Flow].recvBytes += v.Bytes
 		}
 	}
+	for _, p := range parts {
+		for _, w := range p.Words {
+			if m := d.agg[w.Flow].more; m > 0 && d.more[m-1].Atomic != nil {
+				d.more[m-1].Atomic.Memory = w.Value
+			}
+		}
+	}
 	for id := range d.agg {
 		d.closeFlow(r, int32(id), acc, end)
 	}

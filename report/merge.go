@@ -100,12 +100,21 @@ func Merge(parts []*Part, meta *Meta, end End, eng Engine, digest string) *Resul
 	}
 	addDevices(r, parts)
 	mergeFlows(r, parts, end.At)
+	for i := range r.Findings {
+		if r.Findings[i].Code == CodeInvariant {
+			r.Raise(Failed, r.Findings[i].Text)
+		}
+	}
 	if text := conservation(parts, meta.Links); text != "" {
 		r.Raise(Failed, text)
 	}
 	r.Exit = ExitCode(r.Verdict)
 	return r
 }
+
+// CodeInvariant is the finding of a device whose own account or content is
+// wrong: the run is failed.
+const CodeInvariant = "invariant"
 
 // Raise sets the verdict to v if it outranks the present one.
 func (r *Result) Raise(v, reason string) {

@@ -20,6 +20,7 @@ type Part struct {
 	Latencies Latencies  // one-packet requests, at the responder
 	Flows     []FlowPart // flows with more to tell than samples
 	Received  []RecvPart // by flow, at the responder
+	Words     []Word     // words that atomics of a flow acted on, at the responder
 	Links     []LinkCounts
 	Balance   Balance
 	// Retransmitted counts packets that were sent again by this device.
@@ -80,6 +81,12 @@ type RecvPart struct {
 	Messages int64
 	Bytes    int64
 	Last     clock.Time
+}
+
+// Word is a 64-bit word in a responder's memory that a flow's atomics act on.
+type Word struct {
+	Flow  int32
+	Value uint64
 }
 
 // Count is a number of frames and their bytes.

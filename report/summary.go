@@ -95,6 +95,7 @@ func NewTable(header ...any) table.Writer {
 	st.Box.PaddingLeft, st.Box.PaddingRight = "", "  "
 	st.Format.Header = text.FormatDefault
 	t.SetStyle(st)
+	t.SuppressTrailingSpaces()
 	t.AppendHeader(header)
 	return t
 }

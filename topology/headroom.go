@@ -25,6 +25,7 @@ type HeadroomInput struct {
 	Response clock.Duration // peer: PFC frame's last bit to its last start
 	Half     clock.Duration // own ingress half of the pipeline
 	Cell     int64
+	Packet   int // frame size in flight, 0 = the worst for the cell
 }
 
 // Term is one addend of a headroom, for people.
@@ -59,7 +60,7 @@ func HeadroomAuto(in HeadroomInput) Headroom {
 		{Name: "own ingress pipeline", Span: in.Half},
 	}}
 	wire := int64(in.MTU + overhead + pfcFrame)
-	h.Packet, h.InFlight, h.Span = inFlight(in.Rate, wire, 2*in.Prop+in.Response+in.Half, in.Cell, 0)
+	h.Packet, h.InFlight, h.Span = inFlight(in.Rate, wire, 2*in.Prop+in.Response+in.Half, in.Cell, in.Packet)
 	h.Raiser = ceilDiv(int64(in.MTU), in.Cell)
 	h.Cells = ceilDiv(105*(h.InFlight+h.Raiser), 100)
 	h.Reserve = h.Cells - h.InFlight - h.Raiser

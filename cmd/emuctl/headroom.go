@@ -86,6 +86,9 @@ func (f *headroomFlags) compute() (topology.Headroom, int64, error) {
 	if sizes["cell"] < 1 || rate < 1 {
 		return none, 0, fmt.Errorf("headroom: rate %s and cell %s must be above 0", f.Rate, f.Cell)
 	}
+	if f.Packet != "" && sizes["packet"] < 64 {
+		return none, 0, fmt.Errorf("--packet %s: a frame has at least 64B", f.Packet)
+	}
 	prop := clock.Duration(mm * 5) // 5 ps a millimetre
 	switch f.Profile {
 	case "article-408":
@@ -93,9 +96,6 @@ func (f *headroomFlags) compute() (topology.Headroom, int64, error) {
 	case "auto":
 	default:
 		return none, 0, fmt.Errorf("--profile %q: allowed: auto, article-408", f.Profile)
-	}
-	if f.Packet != "" {
-		return none, 0, fmt.Errorf("--packet %s: the auto rule takes the worst packet size for the cell by itself; give --profile article-408 to choose one", f.Packet)
 	}
 	response, err := topology.ParseDuration(f.Response)
 	if err != nil {
@@ -106,7 +106,7 @@ func (f *headroomFlags) compute() (topology.Headroom, int64, error) {
 		return none, 0, fmt.Errorf("--latency %q: %w", f.Latency, err)
 	}
 	return topology.HeadroomAuto(topology.HeadroomInput{
-		Rate: rate, Prop: prop, MTU: int(sizes["mtu"]), Response: response, Half: latency / 2, Cell: sizes["cell"],
+		Rate: rate, Prop: prop, MTU: int(sizes["mtu"]), Response: response, Half: latency / 2, Cell: sizes["cell"], Packet: int(sizes["packet"]),
 	}), sizes["cell"], nil
 }
 
