@@ -107,7 +107,7 @@ func (r *resolver) headrooms() {
 				} else {
 					k := key{pt.PFC, pt.Rate, pt.Prop, pt.PeerResponse, pt.MTU, s.Cell, s.Latency}
 					if auto[k] == 0 {
-						auto[k] = HeadroomAuto(HeadroomInput{pt.Rate, pt.Prop, pt.MTU, pt.PeerResponse, pt.IngressHalf, s.Cell}).Cells
+						auto[k] = HeadroomAuto(HeadroomInput{pt.Rate, pt.Prop, pt.MTU, pt.PeerResponse, pt.IngressHalf, s.Cell, 0}).Cells
 					}
 					pt.Headroom[g] = auto[k]
 				}
