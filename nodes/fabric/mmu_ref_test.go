@@ -94,13 +94,13 @@ func (r *refMMU) admit(pg, q int, n int64) record.Reason {
 	r.shWM[pg] = max(r.shWM[pg], r.shared(pg))
 	r.hdWM[pg] = max(r.hdWM[pg], r.hdrm[pg])
 	r.qW[q] = max(r.qW[q], r.queue[q])
-	r.raise()
+	r.raise(pg)
 	return record.NoReason
 }
 
-func (r *refMMU) raise() {
+func (r *refMMU) raise(pg int) {
 	for i, p := range r.c.PGs {
-		if !p.Lossless {
+		if !p.Lossless || r.slice(i) != r.slice(pg) {
 			continue
 		}
 		t := r.threshold(p.Limit, r.free(i))
@@ -116,7 +116,7 @@ func (r *refMMU) release(pg, q int, n int64) {
 	r.used[pg] -= n - h
 	r.queue[q] -= n
 	for i, p := range r.c.PGs {
-		if !p.Lossless || !r.xoff[i] || r.hdrm[i] > 0 {
+		if !p.Lossless || !r.xoff[i] || r.hdrm[i] > 0 || r.slice(i) != r.slice(pg) {
 			continue
 		}
 		t := r.threshold(p.Limit, r.free(i))

@@ -125,8 +125,7 @@ func (p *Port) SendPFC(now clock.Time, f *wire.Frame) {
 
 // PauseSpan returns how long q quanta of 512 bit times last.
 func (p *Port) PauseSpan(q uint16) clock.Duration {
-	d, _ := p.rate.Serialise(int64(q)*64, 0)
-	return d
+	return p.rate.Span(int64(q) * 64)
 }
 
 // Pause applies time[prio] = q of a PFC frame that acts at now. The timer runs
