@@ -199,7 +199,7 @@ func (e *Engine) Local() []int32 { return e.local }
 // (a fault) was scheduled in its actor.
 func (e *Engine) Wake(d int32, t clock.Time) {
 	e.next[d] = min(e.next[d], t)
-	e.work[d] = min(e.work[d], t)
+	e.st[d].NextFault = min(e.st[d].NextFault, t)
 }
 
 // summary merges the state of all hosted actors.

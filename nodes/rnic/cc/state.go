@@ -112,3 +112,22 @@ func (n *NP) ReadState(b []byte) ([]byte, error) {
 	}
 	return b, nil
 }
+
+// AppendState appends p's state.
+func (p *Pacer) AppendState(b []byte) []byte {
+	return appendWords(b, int64(p.Next), p.carry, int64(p.rate))
+}
+
+// ReadState restores p, and returns the rest of b.
+func (p *Pacer) ReadState(b []byte) ([]byte, error) {
+	var next, carry, rate int64
+	b, err := readWords(b, &next, &carry, &rate)
+	if err != nil {
+		return b, err
+	}
+	if next < 0 || carry < 0 || rate < 0 {
+		return b, errState
+	}
+	*p = Pacer{Next: clock.Time(next), carry: carry, rate: clock.Rate(rate)}
+	return b, nil
+}

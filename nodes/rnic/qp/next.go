@@ -14,3 +14,11 @@ func (p *Responder) NextIsData() bool {
 	}
 	return p.res(p.tail).op == wire.ReadRequest
 }
+
+// DoneOfCurrent returns how many bytes of the oldest request are acknowledged.
+func (r *Requester) DoneOfCurrent() int64 {
+	if r.n == 0 {
+		return 0
+	}
+	return max(0, r.una-r.at(0).first) << r.c.mtuShift
+}

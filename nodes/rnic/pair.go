@@ -1,0 +1,224 @@
+package rnic
+
+import (
+	"fmt"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/record"
+	"github.com/rocemu/rocemu/nodes/rnic/qp"
+	"github.com/rocemu/rocemu/nodes/wire"
+	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/topology"
+)
+
+// pair is one end of a queue pair at this RNIC. The transport state exists only
+// once the QP was used.
+type pair struct {
+	q       *qp.QP
+	ctl     control // rate of what this end sends as data
+	id      int32   // in the plan, -1 = number not in use
+	peer    uint32
+	prio    uint8
+	asks    bool // this end is the requester
+	wakeAt  clock.Time
+	inRing  [2]bool // requester, responder on the data ring (or held)
+	inAck   bool
+	waits   bool    // counted in stats.respWaits
+	flows   []int32 // local flow numbers posted on it
+	recvd   int64   // messages received here
+	recvB   int64
+	recvAt  clock.Time
+	retrans uint64
+	acked   int64
+}
+
+func (p *pair) init(plan *topology.Plan, k uint32, id int32) {
+	p.id, p.wakeAt = id, clock.Never
+	if id < 0 {
+		return
+	}
+	q := &plan.QPs[id]
+	p.asks = q.A == k
+	p.peer = q.B
+	if !p.asks {
+		p.peer = q.A
+	}
+}
+
+// use makes sure that the transport state of pair i exists.
+func (r *RNIC) use(i int32) *pair {
+	p := &r.pairs[i]
+	if p.q != nil || p.id < 0 {
+		return p
+	}
+	pq := &r.plan.QPs[p.id]
+	par, peer := pq.Params, pq.BParams
+	own, other := pq.AQPN, pq.BQPN
+	if !p.asks {
+		par, peer, own, other = peer, par, other, own
+	}
+	p.prio = r.nic.PrioOf[pq.DSCP&63]
+	p.q = new(qp.QP)
+	p.q.Init(qp.Params{
+		Cfg: r.idx.cfgs[cfgKey{r.nic, par, pq.MTU}], Counters: &r.cnt, Memory: &r.mem,
+		QPN: own, PeerQPN: other, Src: r.k, Dst: p.peer, SPort: pq.SPort, TOS: pq.DSCP<<2 | wire.ECT0,
+		SQPSN: wire.PSN(par.InitialPSN & wire.PSNMask), RQPSN: wire.PSN(peer.InitialPSN & wire.PSNMask),
+		AltPath: par.AltPort > 0,
+	})
+	p.ctl = r.newControl(p)
+	return p
+}
+
+// egress is the index of the port that pair p sends on.
+func (p *pair) egress(r *RNIC) int {
+	if p.q.OnAlternate() && len(r.ports) > 1 {
+		return 1
+	}
+	return 0
+}
+
+// settle brings everything that follows from a call into a pair's machines up
+// to date: completions, notes, posting, rings and the wake-up.
+func (r *RNIC) settle(now clock.Time, i int32, p *pair) {
+	fx := &r.fx
+	if len(fx.Notes) > 0 {
+		r.notes(now, p)
+	}
+	if fx.Acked > 0 {
+		r.lastProgress = now
+		p.acked += fx.Acked
+	}
+	if len(fx.Recvs) > 0 {
+		r.received(now, p)
+	}
+	if fx.HasRTT || fx.Loss {
+		r.feedback(now, p)
+	}
+	done := len(fx.Done) > 0
+	if done {
+		r.completed(now, p)
+	}
+	cnp := fx.CNP
+	fx.Reset()
+	if done {
+		r.postFlows(now, p)
+	}
+	if cnp {
+		r.sendCNP(now, p)
+	}
+	r.kick(now, i, p)
+	for r.gated.n > 0 {
+		g := r.gated.pop()
+		fl := &r.flows[g]
+		q := r.use(fl.pair)
+		r.postFlow(now, g, fl, q)
+		r.settle(now, fl.pair, q)
+	}
+}
+
+// kick puts what may send on the rings, arms the wake-up and dequeues.
+func (r *RNIC) kick(now clock.Time, i int32, p *pair) {
+	r.enlist(now, i, p)
+	r.arm(now, i, p)
+	r.trySend(now)
+}
+
+// enlist puts the pair's requester and responder on the rings they belong to.
+func (r *RNIC) enlist(now clock.Time, i int32, p *pair) {
+	if !p.inRing[sendReq] && p.q.Req.Ready(now) <= now && p.nextSend(now) <= now {
+		p.inRing[sendReq] = true
+		r.data.push(i*senders + sendReq)
+	}
+	if p.q.Resp.ResponseReady() > now {
+		return
+	}
+	if !p.q.Resp.NextIsData() {
+		if !p.inAck {
+			p.inAck = true
+			r.acks.push(i)
+		}
+	} else if !p.inRing[sendResp] && p.nextSend(now) <= now {
+		p.inRing[sendResp] = true
+		r.data.push(i*senders + sendResp)
+	}
+}
+
+// arm makes sure that the pair is looked at when its next timer or its pace
+// says so.
+func (r *RNIC) arm(now clock.Time, i int32, p *pair) {
+	rr := p.q.Resp.ResponseReady()
+	if w := rr > 0 && rr != clock.Never; w != p.waits {
+		p.waits = w
+		if w {
+			r.st.respWaits++
+		} else {
+			r.st.respWaits--
+		}
+	}
+	t := p.q.Req.Deadline()
+	if rr > 0 {
+		t = min(t, rr)
+	} else if !p.inRing[sendResp] && !p.inAck {
+		t = min(t, p.nextSend(now)) // a READ response that waits for its pace
+	}
+	if !p.inRing[sendReq] {
+		if s := p.q.Req.Ready(0); s != clock.Never {
+			t = min(t, max(s, p.nextSend(now)))
+		}
+	}
+	if t < p.wakeAt {
+		p.wakeAt = t
+		r.wake.push(due{t, i})
+	}
+}
+
+// pairDue is a pair's wake-up: machines first, then rings.
+func (r *RNIC) pairDue(now clock.Time, i int32, p *pair) {
+	if p.q.Req.Deadline() <= now {
+		r.lastWork = now
+		r.chain.Mix(now, uint64(p.q.QPN())<<8|1, uint64(p.q.Req.Una()))
+		p.q.Req.OnTimeout(now, &r.fx)
+	}
+	r.settle(now, i, p)
+}
+
+// noteKinds maps the transport's notes to records.
+var noteKinds = [...]record.Kind{
+	qp.NoteOutOfSeq: record.OutOfSeq, qp.NoteNakSent: record.NakSent, qp.NoteNakRecv: record.NakRecv,
+	qp.NoteRnrSent: record.RnrSent, qp.NoteRnrRecv: record.RnrRecv, qp.NoteImpliedNak: record.ImpliedNak,
+	qp.NoteTimeout: record.Timeout, qp.NoteRewind: record.Rewind, qp.NoteDuplicate: record.Duplicate,
+	qp.NoteQPError: record.QPError, qp.NoteMigrate: record.Migrate, qp.NoteIgnored: record.Ignored,
+	qp.NoteAdaptive: record.Clamp,
+}
+
+// notes turns what the machines remarked into records.
+func (r *RNIC) notes(now clock.Time, p *pair) {
+	for i := range r.fx.Notes {
+		n := &r.fx.Notes[i]
+		if n.Kind == qp.NoteIntegrity {
+			r.broken(p, n)
+			continue
+		}
+		if int(n.Kind) >= len(noteKinds) || noteKinds[n.Kind] == record.None {
+			continue
+		}
+		rec := record.Record{At: now, Kind: noteKinds[n.Kind], X: n.X, Y: n.Y, PSN: uint32(n.PSN), Reason: n.Reason, Op: n.Op, Iter: n.Iter}
+		rec.Src, rec.Dst, rec.QPN = r.k, p.peer, p.q.PeerQPN()
+		switch n.Kind { // the responder's side names the peer's packet
+		case qp.NoteOutOfSeq, qp.NoteNakSent, qp.NoteRnrSent, qp.NoteDuplicate:
+			rec.Src, rec.Dst, rec.QPN = p.peer, r.k, p.q.QPN()
+		case qp.NoteRewind:
+			rec.Y = int64(noteKinds[n.Y])
+		}
+		r.note(rec)
+	}
+}
+
+// broken reports content that is wrong although no fault touched it: the model
+// is at fault, and the run fails.
+func (r *RNIC) broken(p *pair, n *qp.Note) {
+	if len(r.findings) < maxFindings {
+		r.findings = append(r.findings, report.Finding{Code: report.CodeInvariant, Where: r.dev.Name,
+			Text: fmt.Sprintf("QPN 0x%x received wrong content: message %d, offset %d, PSN %d", p.q.QPN(), n.X, n.Y, n.PSN)})
+	}
+}

@@ -1,0 +1,169 @@
+package rnic
+
+import (
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/wire"
+)
+
+// trySend dequeues on every port that is free and has something; a port that is
+// busy gets a dequeue at its FreeAt.
+func (r *RNIC) trySend(now clock.Time) {
+	for i := range r.ports {
+		p := &r.ports[i]
+		if p.queued {
+			continue
+		}
+		if p.Busy(now) {
+			p.queued = r.wants()
+			continue
+		}
+		r.dequeue(now, i, p)
+	}
+}
+
+// dequeueDue serves the ports whose dequeue is due.
+func (r *RNIC) dequeueDue(now clock.Time) {
+	for i := range r.ports {
+		if p := &r.ports[i]; p.queued && p.FreeAt() <= now {
+			p.queued = false
+			r.dequeue(now, i, p)
+		}
+	}
+}
+
+// wants reports whether any frame may be waiting.
+func (r *RNIC) wants() bool { return r.data.n > 0 || r.acks.n > 0 || len(r.cnps) > 0 }
+
+// dequeue sends one frame if there is one and plans the next dequeue.
+func (r *RNIC) dequeue(now clock.Time, i int, p *txPort) {
+	var f wire.Frame
+	if !r.pick(now, i, p, &f) {
+		return
+	}
+	r.emit(now, i, p, &f)
+	if r.wants() {
+		p.queued = true
+	}
+}
+
+// pick takes the next frame in the order CNP, ACK or NAK, data round robin
+// (model-rules, "Frames").
+func (r *RNIC) pick(now clock.Time, i int, p *txPort, f *wire.Frame) bool {
+	if len(r.cnps) > 0 {
+		for c := range r.cnps {
+			if !p.Paused(now, int(r.nic.PrioOf[r.cnps[c].DSCP()])) {
+				*f = r.cnps[c]
+				r.cnps = append(r.cnps[:c], r.cnps[c+1:]...)
+				return true
+			}
+		}
+	}
+	for n := r.acks.n; n > 0; n-- {
+		id := r.acks.pop()
+		q := &r.pairs[id]
+		r.last = id
+		if p.Paused(now, int(q.prio)) || q.egress(r) != i {
+			r.acks.push(id)
+			continue
+		}
+		q.inAck = false
+		if q.q.Resp.ResponseReady() > now || q.q.Resp.NextIsData() || !q.q.Resp.NextResponse(now, f) {
+			r.enlist(now, id, q)
+			continue
+		}
+		r.enlist(now, id, q)
+		r.arm(now, id, q)
+		return true
+	}
+	for n := r.data.n; n > 0; n-- {
+		if r.turn(now, i, p, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// turn gives the sender at the head of the data ring its turn.
+func (r *RNIC) turn(now clock.Time, i int, p *txPort, f *wire.Frame) bool {
+	id := r.data.pop()
+	what, n := id%senders, id/senders
+	r.last = n
+	if what == sendUDP {
+		return r.datagramTurn(now, i, p, n, f)
+	}
+	q := &r.pairs[n]
+	if p.Paused(now, int(q.prio)) {
+		r.held[q.prio].push(id)
+		return false
+	}
+	if q.egress(r) != i {
+		r.data.push(id)
+		return false
+	}
+	q.inRing[what] = false
+	if q.nextSend(now) > now {
+		r.arm(now, n, q)
+		return false
+	}
+	var ok bool
+	if what == sendReq {
+		ok = q.q.Req.NextPacket(now, f)
+	} else {
+		ok = q.q.Resp.ResponseReady() <= now && q.q.Resp.NextIsData() && q.q.Resp.NextResponse(now, f)
+	}
+	if ok {
+		q.ctl.onSend(now, int64(f.Len))
+	}
+	r.enlist(now, n, q)
+	r.arm(now, n, q)
+	return ok
+}
+
+// emit puts a dequeued frame on the cable.
+func (r *RNIC) emit(now clock.Time, i int, p *txPort, f *wire.Frame) {
+	p.Transmit(now, f)
+	r.lastWork = now
+	r.hops++
+	r.st.originated.Add(int(f.Len))
+	if f.Kind <= wire.KindCNP {
+		r.st.txPackets++
+		r.st.txBytes += uint64(f.Len)
+		if f.Iter > 1 {
+			r.retransmitted(now, f)
+		}
+	}
+	r.chain.Mix(now, uint64(f.Op())<<56|uint64(f.DstQPN())<<32|uint64(f.PSN()), uint64(f.At)^uint64(f.Iter)<<56)
+	if r.faults.wire {
+		r.faults.send(r, now, i, p, f)
+		return
+	}
+	r.st.sent[i].Add(int(f.Len))
+	r.out.Send(p.num, f)
+}
+
+// pausesEnded puts held senders back on the ring when their priority's pause
+// has run out.
+func (r *RNIC) pausesEnded(now clock.Time) {
+	for i := range r.ports {
+		p := &r.ports[i]
+		for prio := range 8 {
+			if u := p.PausedUntil(prio); u != 0 && u <= now {
+				r.resumed(u, p, prio)
+			}
+		}
+	}
+	r.trySend(now)
+}
+
+// resumed books the end of a pause at t and releases what it held.
+func (r *RNIC) resumed(t clock.Time, p *txPort, prio int) {
+	p.Pause(t, prio, 0)
+	if s := p.pausedSince[prio]; s != 0 {
+		r.st.rxPauseTime[prio] += t.Sub(s)
+		p.pausedSince[prio] = 0
+		r.notePause(t, p, prio, false)
+	}
+	for r.held[prio].n > 0 {
+		r.data.push(r.held[prio].pop())
+	}
+}

@@ -1,0 +1,23 @@
+package sim
+
+import (
+	"github.com/rocemu/rocemu/nodes/fabric"
+	"github.com/rocemu/rocemu/nodes/rnic"
+	"github.com/rocemu/rocemu/topology"
+)
+
+// builder makes nodes of one plan; what RNICs share is built once.
+type builder struct {
+	plan *topology.Plan
+	idx  *rnic.Index
+}
+
+func (b *builder) node(dev int32) Node {
+	if b.plan.Devices[dev].Kind == topology.RNIC {
+		if b.idx == nil {
+			b.idx = rnic.NewIndex(b.plan)
+		}
+		return rnic.New(b.plan, dev, b.idx)
+	}
+	return &switchNode{Switch: fabric.New(b.plan, dev, fabric.Options{}), plan: b.plan, dev: &b.plan.Devices[dev]}
+}

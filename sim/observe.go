@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"runtime"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/record"
+	"github.com/rocemu/rocemu/report"
+)
+
+// progressEvery is the least real time between two progress reports;
+// clockEvery is how many windows pass between two looks at the real clock.
+const (
+	progressEvery = 200 * time.Millisecond
+	clockEvery    = 256
+)
+
+func cores() int { return runtime.GOMAXPROCS(0) }
+
+// observer returns the engine's hook for progress, records and samples, nil
+// when nobody asked for any.
+func (f *Fabric) observer(o *Options) func(clock.Time, uint64) {
+	if o.Progress == nil && o.Records == nil && o.Sample == nil {
+		return nil
+	}
+	last := time.Now()
+	return func(start clock.Time, n uint64) {
+		if o.Sample != nil && o.SampleEvery > 0 && start >= f.nextS {
+			o.Sample(f.nextS, f)
+			skip := (start.Sub(f.nextS))/o.SampleEvery + 1
+			f.nextS = f.nextS.Add(skip * o.SampleEvery)
+		}
+		if o.Records != nil && n%64 == 0 {
+			f.drain(o)
+		}
+		if o.Progress == nil || n%clockEvery != 0 {
+			return
+		}
+		if now := time.Now(); now.Sub(last) >= progressEvery {
+			last = now
+			f.tell(o, start)
+		}
+	}
+}
+
+func (f *Fabric) tell(o *Options, at clock.Time) {
+	t := f.Engine.Totals()
+	p := Progress{Virtual: at, Hops: t.Hops, Windows: t.Windows, Wall: time.Since(f.start)}
+	p.Until = clock.Time(0).Add(f.Plan.Run.Limit)
+	if f.Plan.Run.At > 0 {
+		p.Until = f.Plan.Run.At
+	}
+	for _, d := range f.Engine.Local() {
+		p.Outstanding += f.Engine.Status(d).Outstanding
+	}
+	o.Progress(p)
+}
+
+// drain hands over the records made so far, in order.
+func (f *Fabric) drain(o *Options) {
+	if o.Records == nil {
+		return
+	}
+	f.rec = f.rec[:0]
+	for _, n := range f.Nodes {
+		if n != nil {
+			f.rec = n.TakeRecords(f.rec)
+		}
+	}
+	if len(f.rec) == 0 {
+		return
+	}
+	slices.SortFunc(f.rec, func(a, b record.Record) int {
+		switch {
+		case a.At != b.At:
+			return cmp(a.At < b.At)
+		case a.Dev != b.Dev:
+			return cmp(a.Dev < b.Dev)
+		case a.Seq != b.Seq:
+			return cmp(a.Seq < b.Seq)
+		}
+		return 0
+	})
+	o.Records(f.rec)
+}
+
+func cmp(less bool) int {
+	if less {
+		return -1
+	}
+	return 1
+}
+
+// cost measures what a run takes of the machine.
+type cost struct {
+	wall time.Time
+	cpu  float64
+}
+
+func startCost() cost { return cost{wall: time.Now(), cpu: cpuSeconds()} }
+
+func (c cost) done() report.Engine {
+	return report.Engine{WallS: time.Since(c.wall).Seconds(), CPUS: cpuSeconds() - c.cpu, PeakRSSBytes: peakRSS()}
+}
+
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	t := func(v syscall.Timeval) float64 { return float64(v.Sec) + float64(v.Usec)/1e6 }
+	return t(u.Utime) + t(u.Stime)
+}
+
+func peakRSS() int64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return u.Maxrss * 1024
+}

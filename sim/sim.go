@@ -1,0 +1,234 @@
+// Package sim composes a run in one process: plan → actors → engine → result.
+// It is the only place below the commands that reads the real clock, and only
+// for progress and cost figures, never for the model. Start at [Run]; a process
+// of a cluster uses [Build] and drives the engine itself.
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rocemu/rocemu/actors"
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/record"
+	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/topology"
+)
+
+// Node is what the composition needs of a device beyond running it.
+type Node interface {
+	actors.Actor
+	// Fill adds the device's counters, samples and accounts as of end.
+	Fill(p *report.Part, end clock.Time)
+	// TakeRecords appends the records made since the last call and forgets them.
+	TakeRecords(dst []record.Record) []record.Record
+	// Schedule plans a fault in the device; its instant must not be executed yet.
+	Schedule(f *topology.Fault, index int32) error
+}
+
+// Progress is told to Options.Progress a few times a second.
+type Progress struct {
+	Virtual     clock.Time
+	Until       clock.Time // limit or asked end
+	Hops        uint64
+	Windows     uint64
+	Outstanding int64
+	Wall        time.Duration
+}
+
+// Options of a run.
+type Options struct {
+	Workers  int // 0 = automatic
+	Progress func(Progress)
+	// Records, when set, receives the exceptional notes of all devices in
+	// batches, ordered by (time, device, number) within a batch.
+	Records func([]record.Record)
+	// Sample, when set, is called at each multiple of SampleEvery that the run
+	// passes, between windows; it may read the fabric but not change it.
+	SampleEvery clock.Duration
+	Sample      func(t clock.Time, f *Fabric)
+	// OnBuild is called once the fabric stands, before the first window.
+	OnBuild func(*Fabric) error
+}
+
+// Fabric is a built run.
+type Fabric struct {
+	Plan   *topology.Plan
+	Engine *actors.Engine
+	Nodes  []Node // by device id; nil where another process hosts the device
+	meta   *report.Meta
+	start  time.Time
+	rec    []record.Record
+	nextS  clock.Time
+}
+
+// Build makes the actors of the hosted devices and the engine over them. A nil
+// hosted means all.
+func Build(plan *topology.Plan, hosted func(dev int32) bool, workers int) (*Fabric, error) {
+	f := &Fabric{Plan: plan, Nodes: make([]Node, len(plan.Devices)), start: time.Now()}
+	cfg := actors.Config{
+		Seed: plan.Seed, Window: plan.Window, Settle: plan.Settle,
+		Limit: clock.Time(0).Add(plan.Run.Limit), Until: clock.Never, Stall: plan.Run.Stall,
+		Names: make([]string, len(plan.Devices)), Cables: make([][]actors.Ports, len(plan.Devices)),
+	}
+	switch plan.Run.Until {
+	case topology.UntilTime:
+		cfg.Until = plan.Run.At
+	case topology.UntilStopped:
+		cfg.Live = true
+	}
+	acts := make([]actors.Actor, len(plan.Devices))
+	b := builder{plan: plan}
+	for i := range plan.Devices {
+		d := &plan.Devices[i]
+		cfg.Names[i] = d.Name
+		cfg.Cables[i] = make([]actors.Ports, len(d.Ports))
+		for p := range d.Ports {
+			cfg.Cables[i][p] = actors.Ports{Peer: d.Ports[p].Peer, PeerPort: int32(d.Ports[p].PeerPort)}
+		}
+		if hosted != nil && !hosted(int32(i)) {
+			continue
+		}
+		f.Nodes[i] = b.node(int32(i))
+		acts[i] = f.Nodes[i]
+	}
+	e, err := actors.New(cfg, acts, workers)
+	if err != nil {
+		return nil, err
+	}
+	f.Engine = e
+	for i := range plan.Faults {
+		if err := f.Schedule(&plan.Faults[i], int32(i)); err != nil {
+			return nil, fmt.Errorf("fault %s: %w", plan.Faults[i].Name, err)
+		}
+	}
+	return f, nil
+}
+
+// Schedule plans a fault in every hosted device it concerns: the named one and,
+// for a cable, the one at its other end.
+func (f *Fabric) Schedule(ft *topology.Fault, index int32) error {
+	devs := []int32{ft.Dev}
+	if ft.Peer >= 0 && ft.Peer != ft.Dev {
+		devs = append(devs, ft.Peer)
+	}
+	for _, d := range devs {
+		if d < 0 || f.Nodes[d] == nil {
+			continue
+		}
+		if err := f.Nodes[d].Schedule(ft, index); err != nil {
+			return err
+		}
+		f.Engine.Wake(d, ft.At)
+	}
+	return nil
+}
+
+// Parts collects what every hosted device has to say.
+func (f *Fabric) Parts(end clock.Time) []*report.Part {
+	var out []*report.Part
+	for i, n := range f.Nodes {
+		if n == nil {
+			continue
+		}
+		p := &report.Part{Device: f.Plan.Devices[i].Name}
+		n.Fill(p, end)
+		for k := range p.Links {
+			fr, by := f.Engine.InFlight(int32(i), p.Links[k].Port)
+			p.Links[k].InFlight = report.Count{Frames: fr, Bytes: by}
+		}
+		c := n.Chain()
+		p.DigestHi, p.DigestLo = c.Hi, c.Lo
+		st := f.Engine.Status(int32(i))
+		p.FrameHops, p.Events = st.Hops, st.Events
+		out = append(out, p)
+	}
+	return out
+}
+
+// Digest folds the parts of a run, whichever processes they came from.
+func Digest(plan *topology.Plan, parts []*report.Part) string {
+	var g actors.Digest
+	for _, p := range parts {
+		g.Add(clock.HashString(plan.Seed, p.Device), actors.Chain{Hi: p.DigestHi, Lo: p.DigestLo})
+	}
+	return fmt.Sprintf("%016x%016x", g.Hi, g.Lo)
+}
+
+// Workers is the number of workers that pays for a plan on n cores: small
+// fabrics use one.
+func Workers(plan *topology.Plan, asked, cores int) int {
+	if asked > 0 {
+		return asked
+	}
+	if plan.Run.Workers > 0 {
+		return plan.Run.Workers
+	}
+	if len(plan.Devices) < 64 {
+		return 1
+	}
+	return max(1, cores)
+}
+
+// Run executes a plan and returns its result. Cancelling ctx stops the run at a
+// window end with verdict limit; what there is by then is the result.
+func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, error) {
+	cost := startCost()
+	workers := Workers(plan, o.Workers, cores())
+	f, err := Build(plan, nil, workers)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Engine.Close()
+	if o.OnBuild != nil {
+		if err := o.OnBuild(f); err != nil {
+			return nil, err
+		}
+	}
+	f.Engine.Observe = f.observer(&o)
+	res, err := f.Engine.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.drain(&o)
+	eng := cost.done()
+	eng.Workers, eng.Processes, eng.Generations = workers, 1, 1
+	eng.Windows = f.Engine.Windows()
+	return f.Finish(res, f.Parts(res.At), eng), nil
+}
+
+// Finish makes the result of a run from all parts.
+func (f *Fabric) Finish(res actors.Result, parts []*report.Part, eng report.Engine) *report.Result {
+	end := verdict(f.Plan, res)
+	meta := Meta(f.Plan)
+	return report.Merge(parts, meta, end, eng, Digest(f.Plan, parts))
+}
+
+// verdict names the end of a run.
+func verdict(plan *topology.Plan, res actors.Result) report.End {
+	e := report.End{At: res.At}
+	switch res.End {
+	case actors.Idle:
+		e.Verdict, e.Reason, e.At = report.Complete, "all work ended", res.LastWork
+	case actors.AtUntil:
+		e.Verdict, e.Reason = report.Complete, "reached run.until "+res.At.String()
+	case actors.AtLimit:
+		e.Verdict, e.Reason = report.Limit, "reached run.limit "+res.At.String()
+	case actors.Stalled:
+		e.Verdict = report.Stalled
+		e.Reason = fmt.Sprintf("%d requests outstanding and nothing is due", res.Summary.Outstanding)
+		if res.Summary.NextWork != clock.Never {
+			e.Reason = fmt.Sprintf("no request completed and no PSN advanced since %v (run.stall %v), %d requests outstanding: livelock",
+				res.Summary.LastProgress, plan.Run.Stall, res.Summary.Outstanding)
+		}
+	case actors.Cancelled:
+		e.Verdict, e.Reason = report.Limit, "stopped at "+res.At.String()
+		if plan.Run.Until == topology.UntilStopped {
+			e.Verdict = report.Complete
+		}
+	default:
+		e.Verdict, e.Reason = report.Failed, "the run ended without a reason"
+	}
+	return e
+}
