@@ -8,17 +8,17 @@ import (
 	"github.com/rocemu/rocemu/nodes/record"
 )
 
-// done closes the chains of a request that completed: those whose packet is
-// not behind the request's; the oldest one in any case, since requests of a
-// queue pair complete in order.
+// done closes the chains of a request that completed. Requests of a queue pair
+// complete in order; the record's PSN is the oldest one unacknowledged after
+// it. A completion in error acknowledges nothing and closes the oldest chain.
 func (a *Assembler) done(c *conn, r *record.Record) {
 	posted, flow := c.take(r)
 	n := 0
-	for n < len(c.chains) && !after(c.chains[n].PSN, r.PSN) {
+	for n < len(c.chains) && after(r.PSN, c.chains[n].PSN) {
 		n++
 	}
-	if n == 0 && len(c.chains) > 0 && c.chains[0].resent {
-		n = 1
+	if r.Y != 0 && n == 0 {
+		n = min(1, len(c.chains))
 	}
 	for _, k := range c.chains[:n] {
 		k.Request, k.Posted, k.Status = r.X, posted, uint8(r.Y)
@@ -58,7 +58,7 @@ func (c *conn) take(r *record.Record) (at clock.Time, flow int32) {
 func (a *Assembler) forget(c *conn, r *record.Record) {
 	rest := c.pending[:0]
 	for _, p := range c.pending {
-		if after(p.PSN, r.PSN) {
+		if !after(r.PSN, p.PSN) {
 			rest = append(rest, p)
 		} else {
 			a.acct.Unclaimed++
