@@ -79,14 +79,15 @@ func (s *switchNode) port(pp *topology.Port, c *fabric.PortCount, end clock.Time
 		}
 		sh, hd := s.Memory().PGMarks(slot)
 		if pp.PFC.Lossless[n] || sh+hd > 0 || c.PG[n].Drops > 0 {
-			g := &report.PGCounters{SharedWatermark: sh, HeadroomWatermark: hd, XOFFCount: c.PG[n].XOFF, Drops: c.PG[n].Drops}
+			g := &report.PGCounters{Occupancy: s.Memory().PGBytes(slot), SharedWatermark: sh, HeadroomWatermark: hd, XOFFCount: c.PG[n].XOFF, Drops: c.PG[n].Drops}
 			if c.PG[n].FirstXOFF != clock.Never {
 				g.FirstXOFFNS = report.NS(c.PG[n].FirstXOFF)
 			}
 			out.PG[key] = g
 		}
 		if q := &c.Queue[n]; q.Tx+q.Drops > 0 {
-			out.Queue[key] = &report.QueueCounter{TxFrames: q.Tx, Drops: q.Drops, Watermark: s.Memory().QueueMark(slot), ECNMarked: q.Marked}
+			out.Queue[key] = &report.QueueCounter{TxFrames: q.Tx, Drops: q.Drops, Watermark: s.Memory().QueueMark(slot),
+				Occupancy: int64(s.Memory().QueueCells(slot)) * s.dev.Switch.Cell, ECNMarked: q.Marked}
 		}
 	}
 	return out

@@ -12,7 +12,7 @@ import (
 
 // Fill adds the RNIC's part of the result as of end.
 func (r *RNIC) Fill(part *report.Part, end clock.Time) {
-	part.RNIC = r.counters(end)
+	part.RNIC = r.Counters(end)
 	part.Drops = r.st.drops
 	part.Samples, part.Latencies = r.st.samples, r.st.latencies
 	part.Retransmitted = r.cnt.RetransmittedPackets
@@ -53,8 +53,8 @@ func plus(a, b report.Count) report.Count {
 	return report.Count{Frames: a.Frames + b.Frames, Bytes: a.Bytes + b.Bytes}
 }
 
-// counters maps what was counted to the mlx5 names.
-func (r *RNIC) counters(end clock.Time) *report.RNICCounters {
+// Counters maps what was counted to the mlx5 names, as of end.
+func (r *RNIC) Counters(end clock.Time) *report.RNICCounters {
 	c, s := &r.cnt, &r.st
 	out := &report.RNICCounters{
 		LocalAckTimeoutErr: c.LocalAckTimeoutErr, PacketSeqErr: c.PacketSeqErr, RNRNakRetryErr: c.RnrNakRetryErr,
