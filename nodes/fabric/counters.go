@@ -44,16 +44,17 @@ type QueueCount struct {
 
 // PortCount is one port. Frames of PFC and 802.3x are only in PFC and Pause.
 type PortCount struct {
-	Rx, Tx    Count // handed to the device; put onto the cable
-	Injected  Count // put onto the cable by faults
-	Lost      Count // of Tx and Injected, dropped on the cable by this end
-	RxDropped Count // dropped on arrival before the device saw them (faults, outages)
-	CRC       uint64
-	InDrops   uint64 // dropped on ingress: PG, mtu, ttl, no route, …
-	Pause     uint64 // 802.3x frames received (ignored)
-	PFC       [8]PFCCount
-	PG        [8]PGCount
-	Queue     [8]QueueCount
+	Rx, Tx     Count // handed to the device; put onto the cable
+	Injected   Count // put onto the cable by faults
+	Lost       Count // of Tx and Injected, dropped on the cable by this end
+	RxInjected Count // made by faults on arrival
+	RxDropped  Count // dropped on arrival before the device saw them (faults, outages)
+	CRC        uint64
+	InDrops    uint64 // dropped on ingress: PG, mtu, ttl, no route, …
+	Pause      uint64 // 802.3x frames received (ignored)
+	PFC        [8]PFCCount
+	PG         [8]PGCount
+	Queue      [8]QueueCount
 }
 
 // Counters returns a port's counters (number from 1). Read only.

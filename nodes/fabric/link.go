@@ -41,8 +41,10 @@ func (s *Switch) lostOnCable(now clock.Time, pn int, in *portState, f *wire.Fram
 		return false
 	}
 	v := in.wire.In(now, pn, f)
+	in.c.RxInjected.Frames += uint64(v.Extra)
+	in.c.RxInjected.Bytes += uint64(v.ExtraBytes)
 	if v.Act != Drop {
-		return false
+		return v.Act == Keep
 	}
 	in.rxLost(f)
 	s.lose(now, pn, f, v)
@@ -149,6 +151,9 @@ func (s *Switch) relive() {
 			if s.ports[pn-1].member {
 				m = append(m, pn)
 			}
+		}
+		if len(m) == 0 && s.faults != nil {
+			m = s.onlyUp(all)
 		}
 		s.live[g] = m
 	}

@@ -13,6 +13,13 @@ import (
 type Faults interface {
 	// Next is the earliest start or end of a fault still to come, or Never.
 	Next() clock.Time
+	// NextFault is the same without frames and periodic events, NextWork the next
+	// frame that a fault lets loose.
+	NextFault() clock.Time
+	NextWork() clock.Time
+	// Blame counts a frame that was lost for want of a link and names the fault
+	// (index + 1, 0 = none).
+	Blame(now clock.Time, f *wire.Frame) int32
 	// Apply starts and ends what is due at now, in name order, through the
 	// switch's setters (SetLink, SetRate, …). It runs before all other events of now.
 	Apply(now clock.Time, s *Switch, out *actors.Outbox)

@@ -136,6 +136,7 @@ func New(plan *topology.Plan, dev int32, o Options) *Switch {
 	s.live = make([][]uint16, len(s.groups))
 	s.relive()
 	s.initWaits()
+	s.cableErrors(plan)
 	return s
 }
 
@@ -210,7 +211,6 @@ func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, s
 		if s.faults != nil {
 			if tf := s.faults.Next(); tf < end && tf <= at && tf <= tw && tf <= tt {
 				s.faults.Apply(tf, s, out)
-				s.lastWork = tf
 				s.events++
 				continue
 			}
@@ -235,8 +235,8 @@ func (s *Switch) status(st *actors.Status) {
 	st.Next = min(st.NextWork, s.timer.next())
 	st.NextFault = clock.Never
 	if s.faults != nil {
-		st.NextFault = s.faults.Next()
-		st.Next, st.NextWork = min(st.Next, st.NextFault), min(st.NextWork, st.NextFault)
+		st.NextFault = s.faults.NextFault()
+		st.Next, st.NextWork = min(st.Next, s.faults.Next()), min(st.NextWork, s.faults.NextWork())
 	}
 	st.LastWork, st.Events, st.Hops = s.lastWork, s.events, s.hops
 }

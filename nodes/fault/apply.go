@@ -125,6 +125,7 @@ type Sender interface {
 // frame that is swapped counts as in flight until the next one frees it.
 type Sent struct {
 	Drop  record.Reason // not NoReason: lost on the wire here
+	Fault int32         // index of the fault that took it, plus one
 	Extra int           // frames put on the wire beyond the one dequeued
 }
 
@@ -133,11 +134,11 @@ type Sent struct {
 func (d *Device) Send(now clock.Time, port int, f *wire.Frame, out Sender) Sent {
 	e := &d.ends[port-1]
 	if e.down > 0 {
-		return Sent{Drop: record.LinkDown}
+		return Sent{Drop: record.LinkDown, Fault: d.Blame(now, port, f)}
 	}
 	v := d.judge(now, port, e.out, Out, f)
 	if v.drop != 0 {
-		return Sent{Drop: v.drop}
+		return Sent{Drop: v.drop, Fault: v.fault}
 	}
 	if v.hold && !e.hasOut {
 		e.hasOut, e.swapOut = true, *f
@@ -146,7 +147,7 @@ func (d *Device) Send(now clock.Time, port int, f *wire.Frame, out Sender) Sent 
 	s := Sent{Extra: v.extra}
 	at := f.At
 	for range v.extra + 1 {
-		if v.delay > 0 {
+		if v.delay > 0 || isPause(f) {
 			g := *f
 			g.At = at.Add(v.delay)
 			out.SendLate(port, &g)
@@ -163,12 +164,14 @@ func (d *Device) Send(now clock.Time, port int, f *wire.Frame, out Sender) Sent 
 	return s
 }
 
-// Got is the verdict on a frame that has arrived. When Drop is set it is lost.
-// When Keep is set the device must not process it now: Held returns it later.
-// Otherwise it is processed, Extra more copies of it after it, and then Held
-// is asked for what became due.
+func isPause(f *wire.Frame) bool { return f.Kind == wire.KindPFC || f.Kind == wire.KindPause }
+
+// Got is the verdict on a frame that has arrived. When Drop is set it is lost;
+// when Keep is set it must not be processed now. What is kept, and the Extra
+// copies that a fault made of it, come from Held when they are due.
 type Got struct {
 	Drop  record.Reason
+	Fault int32
 	Keep  bool
 	Extra int
 }
@@ -178,33 +181,42 @@ type Got struct {
 func (d *Device) In(now clock.Time, port int, f *wire.Frame) Got {
 	e := &d.ends[port-1]
 	if len(e.outage) > 0 && e.hitByOutage(now, f) {
-		d.blame(now, port, f)
-		return Got{Drop: record.LinkDown}
+		why := record.LinkDown
+		if !d.Alive() {
+			why = record.DeviceDown
+		}
+		return Got{Drop: why, Fault: d.Blame(now, port, f)}
 	}
 	v := d.judge(now, port, e.in, In, f)
+	if v.drop != 0 {
+		return Got{Drop: v.drop, Fault: v.fault}
+	}
+	g := Got{Extra: v.extra}
+	for range v.extra {
+		d.held.push(now.Add(v.delay), port, f)
+	}
 	switch {
-	case v.drop != 0:
-		return Got{Drop: v.drop}
 	case v.delay > 0:
-		for range v.extra + 1 {
-			d.held.push(now.Add(v.delay), port, f)
-		}
-		return Got{Keep: true, Extra: v.extra}
+		d.held.push(now.Add(v.delay), port, f)
+		g.Keep = true
+		return g
 	case v.hold && !e.hasIn:
 		e.hasIn, e.swapIn = true, *f
-		return Got{Keep: true}
+		g.Keep = true
+		return g
 	}
 	if e.hasIn {
 		e.hasIn = false
 		d.held.push(now, port, &e.swapIn)
 		d.rebuild(now)
 	}
-	return Got{Extra: v.extra}
+	return g
 }
 
-// blame counts a frame lost to an outage as a hit of the link faults that are
-// or were at this port: of the latest one to start.
-func (d *Device) blame(now clock.Time, port int, f *wire.Frame) {
+// Blame counts a frame lost for want of a link as a hit of the fault that has
+// the link down: the latest to start at this port, or at any port for 0. It
+// returns the fault's index plus one.
+func (d *Device) Blame(now clock.Time, port int, f *wire.Frame) int32 {
 	var best *state
 	for _, st := range d.all {
 		switch st.Kind {
@@ -212,21 +224,19 @@ func (d *Device) blame(now clock.Time, port int, f *wire.Frame) {
 		default:
 			continue
 		}
-		if peer, ok := st.at(d.id, port); ok && st.life != planned && st.deafens(peer) && (best == nil || st.At >= best.At) {
+		if _, ok := st.at(d.id, port); (ok || port == 0) && st.life != planned && (best == nil || st.At >= best.At) {
 			best = st
 		}
 	}
-	if best != nil {
-		r := frameRecord(now, port, f)
-		r.Reason = uint8(record.LinkDown)
-		d.hit(best, &r)
-		d.settle(now)
+	if best == nil || isPause(f) {
+		return 0
 	}
+	r := frameRecord(now, port, f)
+	r.Reason = uint8(record.LinkDown)
+	d.hit(best, &r)
+	d.settle(now)
+	return best.Index + 1
 }
-
-// LostQueued counts a frame that was queued for a port without link, and names
-// the fault for its record.
-func (d *Device) LostQueued(now clock.Time, port int, f *wire.Frame) { d.blame(now, port, f) }
 
 // NextHeld is when the next delayed frame is due; Never when none is.
 func (d *Device) NextHeld() clock.Time { return d.held.next() }

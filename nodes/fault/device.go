@@ -156,6 +156,18 @@ func (d *Device) NextFault() clock.Time {
 	return t
 }
 
+// NextWork is the next frame that faults will let loose: a delayed or a forged
+// one. Starts and ends of faults are no work: a run does not wait for them.
+func (d *Device) NextWork() clock.Time {
+	t := d.held.next()
+	for _, st := range d.all {
+		if st.Kind == Inject && st.life != ended {
+			t = min(t, st.next)
+		}
+	}
+	return t
+}
+
 // Step moves every fault whose time has come, in name order, and returns what
 // the device must act on. The slice is valid until the next call.
 func (d *Device) Step(now clock.Time) []Event {

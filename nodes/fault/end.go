@@ -68,7 +68,7 @@ func (d *Device) rebuild(now clock.Time) {
 			e.in = append(e.in, &e.cable)
 		}
 		for _, st := range d.all {
-			if st.life != active || !st.Kind.onFrames() {
+			if st.life != active || !st.Kind.onFrames() || st.Kind == MTU && d.dev.Switch != nil {
 				continue
 			}
 			if _, ok := st.at(d.id, i+1); !ok {
@@ -91,8 +91,6 @@ func (s *Spec) sides() Dir {
 	switch {
 	case s.Kind == RxOverflow:
 		return In
-	case s.Kind == DSCP && s.Dir == Both:
-		return Out
 	case s.Dir == Both && s.Port == 0 && s.Dev >= 0 && s.Kind == Blackhole:
 		return In
 	}
@@ -153,6 +151,7 @@ func (e *End) prune(now clock.Time) {
 // fate is the verdict on one frame.
 type fate struct {
 	drop  record.Reason
+	fault int32
 	hold  bool // swapped with the next frame
 	delay clock.Duration
 	extra int // copies
@@ -167,6 +166,7 @@ func (d *Device) judge(now clock.Time, port int, list []*state, side Dir, f *wir
 			continue
 		}
 		d.apply(st, f, &v)
+		v.fault = st.Index + 1
 		r := frameRecord(now, port, f)
 		r.Reason = uint8(v.drop)
 		d.hit(st, &r)

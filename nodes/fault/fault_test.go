@@ -167,8 +167,6 @@ func TestVerdictOfEachFrameKind(t *testing.T) {
 		{"drop", nil, func(_ *wire.Frame, s Sent, o *sink) bool { return s.Drop == record.Fault && len(o.sent) == 0 }},
 		{"loss", nil, func(_ *wire.Frame, s Sent, _ *sink) bool { return s.Drop == record.Fault }},
 		{"loss", map[string]string{"probability": "0"}, func(_ *wire.Frame, s Sent, o *sink) bool { return s.Drop == 0 && len(o.sent) == 1 }},
-		{"mtu", map[string]string{"size": "1000B"}, func(_ *wire.Frame, s Sent, _ *sink) bool { return s.Drop == record.MTU }},
-		{"mtu", map[string]string{"size": "1082B"}, func(_ *wire.Frame, s Sent, _ *sink) bool { return s.Drop == 0 }},
 		{"blackhole", map[string]string{"dst": "rnic2", "dir": "out"}, func(_ *wire.Frame, s Sent, _ *sink) bool { return s.Drop == record.Fault }},
 		{"blackhole", map[string]string{"dst": "rnic1", "dir": "out"}, func(_ *wire.Frame, s Sent, _ *sink) bool { return s.Drop == 0 }},
 		{"duplicate", nil, func(_ *wire.Frame, s Sent, o *sink) bool { return s.Extra == 1 && len(o.sent) == 2 }},
@@ -177,7 +175,7 @@ func TestVerdictOfEachFrameKind(t *testing.T) {
 		}},
 		{"reorder", nil, func(_ *wire.Frame, s Sent, o *sink) bool { return s.Drop == 0 && len(o.sent) == 0 }},
 		{"mark-ce", nil, func(_ *wire.Frame, _ Sent, o *sink) bool { return o.sent[0].ECN() == wire.CE }},
-		{"dscp", map[string]string{"to": "0"}, func(_ *wire.Frame, _ Sent, o *sink) bool {
+		{"dscp", map[string]string{"to": "0", "dir": "out"}, func(_ *wire.Frame, _ Sent, o *sink) bool {
 			return o.sent[0].DSCP() == 0 && o.sent[0].ECN() == wire.ECT0
 		}},
 		{"ber", map[string]string{"to": "1"}, func(_ *wire.Frame, s Sent, o *sink) bool { return s.Drop == 0 && o.sent[0].Has(wire.FlagBadFCS) }},
@@ -198,6 +196,20 @@ func TestVerdictOfEachFrameKind(t *testing.T) {
 		f.At = 1000
 		if s := d.Send(10, 2, &f, &o); !c.check(&f, s, &o) {
 			t.Errorf("%s %v: %+v, sent %d, late %d", c.kind, c.params, s, len(o.sent), len(o.late))
+		}
+	}
+}
+
+// TestMTUOfAnRNIC: a switch has its own length check, see package fabric.
+func TestMTUOfAnRNIC(t *testing.T) {
+	f := fault("m", "mtu", 0, 0, map[string]string{"size": "1081B"})
+	f.Dev, f.Port = 2, 1
+	d := device(t, 2, f)
+	d.Step(0)
+	for n, want := range map[int]record.Reason{1081: 0, 1082: record.MTU} {
+		x := data(1, n)
+		if g := d.In(1, 1, &x); g.Drop != want {
+			t.Errorf("%d B: %v", n, g.Drop)
 		}
 	}
 }

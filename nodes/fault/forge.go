@@ -12,8 +12,14 @@ import (
 func (p *params) forge(s *Spec) *Forged {
 	out := &Forged{Count: p.num("count", 1, 1<<32, max(p.f.Count, 1)), Interval: p.dur("interval", 0)}
 	f := &out.Frame
+	s.Count = 0
+	if prios := p.list("priorities", 7); len(prios) > 0 {
+		p.get("opcode")
+		p.pause(f, prios)
+		return out
+	}
 	op := p.opcode()
-	f.Kind, f.TTL, f.Iter = wire.KindOf(op), 64, 1
+	f.Kind, f.Iter = wire.KindOf(op), 1
 	psn := int64(0)
 	if p.f.Match.HasPSN {
 		psn = int64(p.f.Match.PSN)
@@ -38,8 +44,24 @@ func (p *params) forge(s *Spec) *Forged {
 	if v, _ := p.get("m"); v == "true" || v == "1" {
 		f.Set(wire.FlagM)
 	}
-	s.Count = 0
+	f.TTL = uint8(p.num("ttl", 1, 255, 64))
+	f.TOS = uint8(p.num("dscp", 0, 63, int64(f.DSCP())))<<2 | uint8(p.num("ecn", 0, 3, int64(f.ECN())))
+	if _, ok := p.get("src"); ok {
+		f.Src = p.rnic("src")
+	}
+	if _, ok := p.get("dst"); ok {
+		f.Dst = p.rnic("dst")
+	}
 	return out
+}
+
+// pause makes f a PFC frame: quanta for each of the priorities.
+func (p *params) pause(f *wire.Frame, prios []uint32) {
+	f.Kind, f.Len = wire.KindPFC, wire.PFCFrame
+	q := uint16(p.num("quanta", 0, 65535, 65535))
+	for _, n := range prios {
+		f.SetPFCTime(int(n), q)
+	}
 }
 
 func (p *params) opcode() wire.Opcode {

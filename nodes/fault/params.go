@@ -136,7 +136,7 @@ func (p *params) dir() Dir {
 // list reads numbers separated by commas or spaces, with or without brackets.
 func (p *params) list(name string, hi int64) []uint32 {
 	v, ok := p.get(name)
-	if !ok {
+	if !ok || v == "all" {
 		return nil
 	}
 	var out []uint32
@@ -278,8 +278,9 @@ func (p *params) path(s *Spec) {
 	case Route:
 		p.need("to")
 		s.To = p.rnic("to")
-		if v, ok := p.need("via"); ok {
-			s.Via = p.via(v)
+		v, _ := p.get("via")
+		for _, w := range strings.FieldsFunc(v, func(r rune) bool { return strings.ContainsRune(",[] ", r) }) {
+			s.Via = append(s.Via, uint16(p.via(w)))
 		}
 	case DSCP:
 		p.need("to")

@@ -41,11 +41,11 @@ type Spec struct {
 	Prios    uint8          // mask
 	Seed     uint32         // hash
 	HashName string
-	To       uint32 // route: RNIC number; dscp: value
-	Via      int    // route: port number
-	DstRNIC  uint32 // blackhole
-	Bucket   int    // blackhole: -1 = none
-	Buckets  int    // modulo of Bucket
+	To       uint32   // route: RNIC number; dscp: value
+	Via      []uint16 // route: port numbers; none = no route
+	DstRNIC  uint32   // blackhole
+	Bucket   int      // blackhole: -1 = none
+	Buckets  int      // modulo of Bucket
 	QPs      []uint32
 	Wait     clock.Duration
 	Forge    *Forged
@@ -90,6 +90,11 @@ func Compile(plan *topology.Plan, f *topology.Fault, index int32) (Spec, error) 
 	p := params{f: f, plan: plan, used: map[string]bool{}}
 	if s.Dir = p.dir(); s.Kind == OneWay && s.Dir == Both {
 		s.Dir = Out
+	}
+	if k == DSCP && s.Dir == Both { // before a switch classifies, after an RNIC marks
+		if s.Dir = In; f.Dev >= 0 && plan.Devices[f.Dev].Kind == topology.RNIC {
+			s.Dir = Out
+		}
 	}
 	p.read(&s)
 	if err := p.finish(); err != nil {
