@@ -204,9 +204,10 @@ func conservation(parts []*Part, links []Link) string {
 		if rx == nil {
 			rx = &zero
 		}
-		if tx.Sent.plus(tx.Injected) != tx.Lost.plus(rx.Delivered).plus(rx.RxDropped).plus(rx.InFlight) {
+		flight := rx.InFlight.plus(tx.HeldOut).plus(rx.HeldIn)
+		if tx.Sent.plus(tx.Injected).plus(rx.RxInjected) != tx.Lost.plus(rx.Delivered).plus(rx.RxDropped).plus(flight) {
 			return fmt.Sprintf("frames not conserved on %s:%d -> %s:%d: sent %v + injected %v != lost %v + delivered %v + dropped on arrival %v + in flight %v",
-				l.From, l.FromPort, l.To, l.ToPort, tx.Sent, tx.Injected, tx.Lost, rx.Delivered, rx.RxDropped, rx.InFlight)
+				l.From, l.FromPort, l.To, l.ToPort, tx.Sent, tx.Injected.plus(rx.RxInjected), tx.Lost, rx.Delivered, rx.RxDropped, flight)
 		}
 	}
 	return ""

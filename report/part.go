@@ -107,15 +107,20 @@ func (c Count) String() string { return fmt.Sprintf("%d frames (%d B)", c.Frames
 // For the direction out of the port: Sent + Injected frames went onto the
 // cable, Lost of them were dropped on it by this end. For the direction in:
 // Delivered were handed to the device, RxDropped were dropped on arrival,
-// before that, and InFlight were still on the cable when the run ended.
+// before that, RxInjected were made by faults on arrival, and InFlight were
+// still on the cable when the run ended. HeldOut and HeldIn are frames that
+// faults keep back at this end at that time.
 type LinkCounts struct {
-	Port      int
-	Sent      Count
-	Injected  Count
-	Lost      Count
-	Delivered Count
-	RxDropped Count
-	InFlight  Count
+	Port       int
+	Sent       Count
+	Injected   Count
+	Lost       Count
+	HeldOut    Count
+	Delivered  Count
+	RxDropped  Count
+	RxInjected Count
+	HeldIn     Count
+	InFlight   Count
 }
 
 // Balance is a device's own account: In + Originated = Out + Consumed +

@@ -38,9 +38,11 @@ func (s *switchNode) Fill(p *report.Part, end clock.Time) {
 		pp := &s.dev.Ports[i]
 		c := s.Counters(pp.Num)
 		out.Ports[strconv.Itoa(pp.Num)] = s.port(pp, c, end)
+		heldOut, heldIn := s.Held(pp.Num)
 		p.Links = append(p.Links, report.LinkCounts{
 			Port: pp.Num, Sent: report.Count(c.Tx), Injected: report.Count(c.Injected), Lost: report.Count(c.Lost),
-			Delivered: report.Count(c.Rx), RxDropped: report.Count(c.RxDropped),
+			Delivered: report.Count(c.Rx), RxDropped: report.Count(c.RxDropped), RxInjected: report.Count(c.RxInjected),
+			HeldOut: report.Count(heldOut), HeldIn: report.Count(heldIn),
 		})
 		p.Balance.In.Frames, p.Balance.In.Bytes = p.Balance.In.Frames+c.Rx.Frames, p.Balance.In.Bytes+c.Rx.Bytes
 		p.Balance.Out.Frames, p.Balance.Out.Bytes = p.Balance.Out.Frames+c.Tx.Frames, p.Balance.Out.Bytes+c.Tx.Bytes
@@ -95,5 +97,5 @@ func (s *switchNode) port(pp *topology.Port, c *fabric.PortCount, end clock.Time
 
 // Schedule plans a fault in the switch.
 func (s *switchNode) Schedule(f *topology.Fault, index int32) error {
-	return fmt.Errorf("faults are not wired yet")
+	return s.Switch.Schedule(s.plan, f, index)
 }
