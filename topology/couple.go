@@ -56,21 +56,9 @@ func (r *resolver) shortest(w clock.Duration) string {
 	return ""
 }
 
-// settingNode finds where the file sets a key for a device, for blame.
+// settingNode is [Plan.settingNode] that always has an answer.
 func (r *resolver) settingNode(d *Device, keys ...string) *node {
-	section, layers := "switches", []string{roleNames[d.Kind], "all"}
-	if d.Kind == RNIC {
-		section, layers = "rnics", []string{"all"}
-	}
-	if n := r.root.path(append([]string{section, "devices", d.Name}, keys...)...); n != nil {
-		return n
-	}
-	for _, l := range layers {
-		if n := r.root.path(append([]string{section, l}, keys...)...); n != nil {
-			return n
-		}
-	}
-	if n := r.root.get(section); n != nil {
+	if n := r.plan.settingNode(d, keys...); n != nil {
 		return n
 	}
 	return r.root
