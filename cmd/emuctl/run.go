@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -57,12 +58,12 @@ func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error 
 	for _, w := range l.warns {
 		fmt.Fprintln(a.err, "warning:", w)
 	}
-	res, err := a.execRun(ctx, l, f, dir != nil)
+	res, w, err := a.execRun(ctx, l, f, dir != nil)
 	if err != nil {
 		return exitError{report.ExitFailed, err}
 	}
 	if dir != nil {
-		if err := dir.Write(res); err != nil {
+		if err := errors.Join(dir.Write(res), w.WriteDir(f.Out)); err != nil {
 			return exitError{report.ExitFailed, err}
 		}
 	}
@@ -70,7 +71,7 @@ func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error 
 }
 
 // execRun runs the plan under progress and interrupt and judges it.
-func (a *app) execRun(ctx context.Context, l *loaded, f *runFlags, events bool) (*report.Result, error) {
+func (a *app) execRun(ctx context.Context, l *loaded, f *runFlags, events bool) (*report.Result, *watcher, error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	go func() {
@@ -88,14 +89,19 @@ func (a *app) execRun(ctx context.Context, l *loaded, f *runFlags, events bool) 
 		log.plan = l.plan
 		o.Records = log.add
 	}
+	w, err := watch(l.plan, &o, events)
+	if err != nil {
+		return nil, nil, err
+	}
 	res, err := sim.Run(ctx, l.plan, o)
 	if p != nil {
 		p.clear()
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	res.Detail.Events = log.events
+	w.finish(res)
 	for _, w := range l.warns {
 		res.Findings = append(res.Findings, report.Finding{Code: w.Code, Where: w.Where, Text: w.Text})
 	}
@@ -103,7 +109,7 @@ func (a *app) execRun(ctx context.Context, l *loaded, f *runFlags, events bool) 
 		res.Findings = append(res.Findings, report.Finding{Code: w.Code, Where: w.Where, Text: w.Text})
 	}
 	report.SortFindings(res.Findings)
-	return res, l.expect.Judge(res)
+	return res, w, l.expect.Judge(res)
 }
 
 // showResult prints a result and turns its verdict into an exit code.
