@@ -19,8 +19,9 @@ func (r *RNIC) Fill(part *report.Part, end clock.Time) {
 	for i := range r.ports {
 		part.Links = append(part.Links, report.LinkCounts{
 			Port: r.ports[i].num, Sent: r.st.sent[i], Injected: r.st.injected[i], Lost: r.st.lost[i],
-			Delivered: r.st.delivered[i], RxDropped: r.st.rxDropped[i],
+			Delivered: r.st.delivered[i], RxDropped: r.st.rxDropped[i], RxInjected: r.faults.injected[i],
 		})
+		r.faults.fillHeld(&part.Links[len(part.Links)-1], i)
 		part.Balance.In = plus(part.Balance.In, r.st.delivered[i])
 		part.Balance.Out = plus(part.Balance.Out, r.st.sent[i])
 	}

@@ -65,6 +65,9 @@ func (r *RNIC) use(i int32) *pair {
 		SQPSN: wire.PSN(par.InitialPSN & wire.PSNMask), RQPSN: wire.PSN(peer.InitialPSN & wire.PSNMask),
 		AltPath: par.AltPort > 0,
 	})
+	if r.faults.short {
+		r.faults.dress(p)
+	}
 	p.ctl = r.newControl(p)
 	return p
 }
@@ -209,6 +212,9 @@ func (r *RNIC) notes(now clock.Time, p *pair) {
 			rec.Src, rec.Dst, rec.QPN = p.peer, r.k, p.q.QPN()
 		case qp.NoteRewind:
 			rec.Y = int64(noteKinds[n.Y])
+		}
+		if n.Kind == qp.NoteRnrSent && r.faults.short {
+			r.faults.rnrSent(r, now, p, uint32(n.PSN))
 		}
 		r.note(rec)
 	}

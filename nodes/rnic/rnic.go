@@ -150,7 +150,6 @@ func (r *RNIC) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st 
 		r.events++
 		switch class {
 		case clock.ClassFault:
-			r.lastWork = at
 			r.faults.step(r, at)
 		case clock.ClassTxDone:
 			r.dequeueDue(at)
@@ -217,11 +216,11 @@ func (r *RNIC) anyHeld() bool {
 
 func (r *RNIC) report(st *actors.Status) {
 	next, _ := r.nextOwn()
-	st.Next, st.NextWork = next, r.start.next()
+	st.Next, st.NextWork = next, min(r.start.next(), r.faults.nextWork())
 	if r.busy() {
 		st.NextWork = min(st.NextWork, r.workTimer())
 	}
-	st.NextFault = r.faults.next()
+	st.NextFault = r.faults.nextFault()
 	st.LastWork, st.LastProgress = r.lastWork, r.lastProgress
 	st.Outstanding = r.outstanding
 	st.Events, st.Hops = r.events, r.hops

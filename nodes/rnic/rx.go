@@ -15,14 +15,14 @@ func (r *RNIC) arrive(now clock.Time, num int, f *wire.Frame) {
 	for r.ports[i].num != num {
 		i++
 	}
+	if r.faults.wire && !r.faults.receive(r, now, i, f) {
+		return
+	}
 	if f.Kind >= wire.KindPFC && f.Kind <= wire.KindPause {
 		r.pauseFrame(now, i, f)
 		return
 	}
 	r.lastWork = now
-	if r.faults.wire && !r.faults.receive(r, now, i, f) {
-		return
-	}
 	r.accept(now, i, f)
 }
 
@@ -68,7 +68,7 @@ func (r *RNIC) deliver(now clock.Time, i int, f *wire.Frame) {
 		r.arm(now, n, p)
 		return
 	case wire.KindData:
-		if f.ECN() == wire.CE {
+		if f.ECN() == wire.CE && !r.faults.ecnOff {
 			r.marked(now, p)
 		}
 	}
