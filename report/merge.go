@@ -138,6 +138,14 @@ func addDevices(r *Result, parts []*Part) {
 		r.Engine.Events += p.Events
 		r.Deadlocks = append(r.Deadlocks, p.Deadlocks...)
 		r.Findings = append(r.Findings, p.Findings...)
+		for _, f := range p.Faults {
+			if x := r.Faults[f.Name]; x != nil {
+				x.Hits += f.Hits
+				if f.End != clock.Never {
+					x.UntilNS = max(x.UntilNS, NS(f.End))
+				}
+			}
+		}
 		if c := p.RNIC; c != nil {
 			r.RNICs[p.Device] = c
 			t.CNPs += c.NPCNPSent

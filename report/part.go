@@ -29,8 +29,17 @@ type Part struct {
 	DigestLo      uint64
 	FrameHops     uint64
 	Events        uint64
+	Faults        []FaultPart
 	Deadlocks     []Deadlock
 	Findings      []Finding
+}
+
+// FaultPart is what a device knows of a fault: hits, and when it ended (Never
+// while it has not).
+type FaultPart struct {
+	Name string
+	Hits uint64
+	End  clock.Time
 }
 
 // Samples are request completions in columns: 21 bytes a request.

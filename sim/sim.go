@@ -11,6 +11,7 @@ import (
 
 	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/fault"
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/topology"
@@ -25,6 +26,9 @@ type Node interface {
 	TakeRecords(dst []record.Record) []record.Record
 	// Schedule plans a fault in the device; its instant must not be executed yet.
 	Schedule(f *topology.Fault, index int32) error
+	// ClearFault ends a fault at t; FaultStatus visits the faults of the device.
+	ClearFault(index int32, t clock.Time)
+	FaultStatus(visit func(index int32, hits uint64, started bool, end clock.Time))
 }
 
 // Progress is told to Options.Progress a few times a second.
@@ -106,17 +110,20 @@ func Build(plan *topology.Plan, hosted func(dev int32) bool, workers int) (*Fabr
 	return f, nil
 }
 
-// Schedule plans a fault in every hosted device it concerns: the named one and,
-// for a cable, the one at its other end.
+// Schedule plans a fault in every hosted device it concerns: the named one and
+// those at the far ends of its cables.
 func (f *Fabric) Schedule(ft *topology.Fault, index int32) error {
-	devs := []int32{ft.Dev}
-	if ft.Peer >= 0 && ft.Peer != ft.Dev {
-		devs = append(devs, ft.Peer)
+	spec, err := fault.Compile(f.Plan, ft, index)
+	if err != nil {
+		return err
 	}
-	for _, d := range devs {
-		if d < 0 || f.Nodes[d] == nil {
+	last := int32(-1)
+	for _, p := range spec.Places {
+		d := p.Dev
+		if d == last || f.Nodes[d] == nil {
 			continue
 		}
+		last = d
 		if err := f.Nodes[d].Schedule(ft, index); err != nil {
 			return err
 		}
@@ -138,6 +145,11 @@ func (f *Fabric) Parts(end clock.Time) []*report.Part {
 			fr, by := f.Engine.InFlight(int32(i), p.Links[k].Port)
 			p.Links[k].InFlight = report.Count{Frames: fr, Bytes: by}
 		}
+		n.FaultStatus(func(index int32, hits uint64, started bool, end clock.Time) {
+			if started && int(index) < len(f.Plan.Faults) && index >= 0 {
+				p.Faults = append(p.Faults, report.FaultPart{Name: f.Plan.Faults[index].Name, Hits: hits, End: end})
+			}
+		})
 		c := n.Chain()
 		p.DigestHi, p.DigestLo = c.Hi, c.Lo
 		st := f.Engine.Status(int32(i))
