@@ -40,10 +40,10 @@ var (
 )
 
 var faultKinds = []faultKind{
-	{"link-down", onCable, false, []paramSpec{{"hold", pDuration, false}}, nil},
+	{"link-down", onCable, false, []paramSpec{{"hold", pDuration, false}, {"detect", pDuration, false}}, nil},
 	{"link-flap", onCable, false, []paramSpec{{"hold", pDuration, false}, {"period", pDuration, false}, {"duty", sProb, false}}, []string{"period"}},
 	{"one-way", onCable, false, []paramSpec{{"hold", pDuration, false}, {"dir", dirSpec, false}}, nil},
-	{"device-down", onDevice, false, []paramSpec{{"hold", pDuration, false}}, nil},
+	{"device-down", onDevice, false, []paramSpec{{"hold", pDuration, false}, {"boot", pDuration, false}}, nil},
 	{"drain", onDevice, false, []paramSpec{{"hold", pDuration, false}}, nil},
 	{"rate", onCable, false, []paramSpec{{"to", sRate, false}}, []string{"to"}},
 	{"ber", onCable, false, []paramSpec{{"to", sProb, false}, {"dir", dirSpec, false}}, []string{"to"}},
@@ -52,16 +52,16 @@ var faultKinds = []faultKind{
 	{"hash", onSwitch, false, []paramSpec{{"to", sText, false}}, []string{"to"}},
 	{"route", onSwitch, false, []paramSpec{{"to", sText, false}, {"via", pPort, true}}, []string{"to"}},
 	{"blackhole", onSwitch, false, []paramSpec{{"dst", sText, false}, {"bucket", intOf(0, 1<<32-1), false}}, []string{"dst", "bucket"}},
-	{"drop", onPort, true, nil, nil},
-	{"corrupt", onPort, true, []paramSpec{{"field", wordOf(corrupted...), false}}, []string{"field"}},
-	{"duplicate", onPort, true, nil, nil},
-	{"delay", onPort, true, []paramSpec{{"by", pDuration, false}}, []string{"by"}},
-	{"reorder", onPort, true, nil, nil},
-	{"mark-ce", onPort, true, nil, nil},
+	{"drop", onPort, true, chanceParams, nil},
+	{"corrupt", onPort, true, append([]paramSpec{{"field", wordOf(corrupted...), false}}, chanceParams...), []string{"field"}},
+	{"duplicate", onPort, true, chanceParams, nil},
+	{"delay", onPort, true, append([]paramSpec{{"by", pDuration, false}}, chanceParams...), []string{"by"}},
+	{"reorder", onPort, true, chanceParams, nil},
+	{"mark-ce", onPort, true, chanceParams, nil},
 	{"inject", onPort, false, []paramSpec{{"opcode", sText, false}, {"psn", intOf(0, 1<<24-1), false}, {"qp", intOf(0, 1<<24-1), false},
 		{"src", sText, false}, {"dst", sText, false}, {"size", sSize, false}, {"dscp", intOf(0, 63), false}, {"ecn", intOf(0, 3), false},
 		{"syndrome", intOf(0, 255), false}, {"msn", intOf(0, 1<<24-1), false}, {"ackreq", sBool, false}, {"ttl", intOf(1, 255), false},
-		{"priorities", intOf(0, 7), true}, {"quanta", intOf(0, 65535), false}, {"dir", dirSpec, false}}, []string{"opcode"}},
+		{"priorities", intOf(0, 7), true}, {"quanta", intOf(0, 65535), false}, {"interval", pDuration, false}, {"dir", dirSpec, false}}, []string{"opcode"}},
 	{"pause-storm", onPort, false, []paramSpec{{"priorities", intOf(0, 7), true}}, nil},
 	{"slow-receiver", onNIC, false, []paramSpec{{"drain", sRate, false}}, []string{"drain"}},
 	{"pfc-off", onPort, false, []paramSpec{{"priorities", intOf(0, 7), true}}, nil},
@@ -77,6 +77,9 @@ var faultKinds = []faultKind{
 	{"early-rnr", onNIC, false, rqParams, nil},
 	{"qp-error", onNIC, false, rqParams, nil},
 }
+
+// chanceParams thin out the frames that match.
+var chanceParams = []paramSpec{{"probability", sProb, false}, {"every", intOf(1, 1<<40), false}}
 
 var rqParams = []paramSpec{{"qps", intOf(1, 1<<24-1).with("all"), true}, {"wait", pDuration, false}}
 

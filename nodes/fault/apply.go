@@ -22,6 +22,10 @@ func (d *Device) takes(st *state, port int, side Dir, f *wire.Frame) bool {
 		if f.ECN() == wire.NotECT || f.ECN() == wire.CE {
 			return false
 		}
+	case RxOverflow:
+		if !st.Has(f.DstQPN()) {
+			return false
+		}
 	case Corrupt:
 		if st.Field == FieldPad && f.Pad() == 0 {
 			return false

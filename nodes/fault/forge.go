@@ -13,9 +13,9 @@ func (p *params) forge(s *Spec) *Forged {
 	out := &Forged{Count: p.num("count", 1, 1<<32, max(p.f.Count, 1)), Interval: p.dur("interval", 0)}
 	f := &out.Frame
 	s.Count = 0
-	if prios := p.list("priorities", 7); len(prios) > 0 {
+	if p.f.Params["opcode"] == "pfc" {
 		p.get("opcode")
-		p.pause(f, prios)
+		p.pause(s, f)
 		return out
 	}
 	op := p.opcode()
@@ -56,11 +56,20 @@ func (p *params) forge(s *Spec) *Forged {
 }
 
 // pause makes f a PFC frame: quanta for each of the priorities.
-func (p *params) pause(f *wire.Frame, prios []uint32) {
+func (p *params) pause(s *Spec, f *wire.Frame) {
 	f.Kind, f.Len = wire.KindPFC, wire.PFCFrame
 	q := uint16(p.num("quanta", 0, 65535, 65535))
-	for _, n := range prios {
-		f.SetPFCTime(int(n), q)
+	mask := p.defaultPrios(s)
+	if list := p.list("priorities", 7); len(list) > 0 {
+		mask = 0
+		for _, n := range list {
+			mask |= 1 << n
+		}
+	}
+	for n := range 8 {
+		if mask&(1<<n) != 0 {
+			f.SetPFCTime(n, q)
+		}
 	}
 }
 

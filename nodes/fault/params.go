@@ -198,7 +198,7 @@ func (p *params) read(s *Spec) {
 		if s.Prios == 0 {
 			s.Prios = p.defaultPrios(s)
 		}
-	case RQEmpty, RQPause, MRNotReady, NoResource, EarlyRNR, QPError, PCIeStall:
+	case RQEmpty, RQPause, MRNotReady, NoResource, EarlyRNR, QPError, PCIeStall, RxOverflow:
 		s.QPs = p.list("qps", 1<<24-1)
 		s.Wait = p.dur("wait", 0)
 	}
