@@ -178,12 +178,12 @@ func (d *DCQCN) onCNP(now clock.Time) {
 // lowered is the rate after a cut: Rc·(1 − alpha/2^(GD−10)), not below the
 // share MinDecFac keeps.
 func (d *DCQCN) lowered() clock.Rate {
-	sh := uint(1)
-	if d.p.GD >= 10 {
-		sh = uint(d.p.GD - 10)
+	gd := uint(11)
+	if d.p.GD > 0 {
+		gd = uint(d.p.GD)
 	}
 	hi, lo := bits.Mul64(uint64(d.rc), d.alpha)
-	dec := clock.Rate(hi<<(34-sh) | lo>>(30+sh))
+	dec := min(clock.Rate(hi<<(44-gd)|lo>>(20+gd)), d.rc)
 	r := d.rc - dec
 	if f := d.p.MinDecFac; f > 0 {
 		r = max(r, d.rc/100*clock.Rate(f))

@@ -72,7 +72,7 @@ func (r *Requester) acknowledge(now clock.Time, e int64, f *wire.Frame, fx *Effe
 	case syn>>5 == 1:
 		r.rnrNak(now, syn&31, fx)
 	default:
-		r.nak(now, syn, fx)
+		r.nak(now, syn, f, fx)
 	}
 }
 
@@ -86,7 +86,7 @@ func (r *Requester) ackTo(now clock.Time, e int64, named bool, f *wire.Frame, fx
 		}
 		end := w.end()
 		if e+1 < end {
-			r.una = e + 1
+			r.una = max(r.una, r.partial(e+1))
 			return false
 		}
 		r.una = end
@@ -96,6 +96,15 @@ func (r *Requester) ackTo(now clock.Time, e int64, named bool, f *wire.Frame, fx
 		}
 	}
 	return false
+}
+
+// partial is how far an acknowledgement inside a message counts. Go-back-0
+// knows only the pass it is in: what an earlier pass brought over is sent again.
+func (r *Requester) partial(to int64) int64 {
+	if r.c.cfg.Recovery == GoBack0 {
+		return min(to, r.nxt)
+	}
+	return to
 }
 
 // reach acknowledges what lies before the READ or atomic that e belongs to.

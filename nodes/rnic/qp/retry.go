@@ -2,6 +2,7 @@ package qp
 
 import (
 	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/wire"
 )
 
 // Deadline returns when OnTimeout must be called, Never if not at all.
@@ -94,8 +95,8 @@ func (r *Requester) exhaust(now clock.Time, fx *Effects) bool {
 	return false
 }
 
-// nak handles a NAK at una.
-func (r *Requester) nak(now clock.Time, syn uint8, fx *Effects) {
+// nak handles the NAK f, after what it acknowledges has been taken.
+func (r *Requester) nak(now clock.Time, syn uint8, f *wire.Frame, fx *Effects) {
 	cfg := r.c.cfg
 	switch syn & 0x1f {
 	case 0:
@@ -105,7 +106,7 @@ func (r *Requester) nak(now clock.Time, syn uint8, fx *Effects) {
 			return
 		}
 		r.c.cnt.PacketSeqErr++
-		fx.note(Note{Kind: NoteNakRecv, PSN: uint32(r.wire(r.una)), Reason: syn, X: int64(r.retry)})
+		fx.note(Note{Kind: NoteNakRecv, PSN: uint32(f.PSN()), Reason: syn, X: int64(r.retry)})
 		r.loss(fx)
 		r.schedule(now, cfg.ReactLatency, NoteNakRecv, fx)
 	case 1:
