@@ -1,0 +1,394 @@
+// Package hpcc turns the input pair of the public ns-3 HPCC simulator
+// (topology, flows and, optionally, its config) into a fabric file. What the
+// files contradict is refused with file and line; lenient mode runs what is
+// consistent and lists what it left out. Start at [Import].
+package hpcc
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/topology"
+)
+
+// File is one input text.
+type File struct {
+	Name string
+	Text []byte
+}
+
+// Options are the inputs. Config may be empty.
+type Options struct {
+	Topology, Flows, Config File
+	Lenient                 bool
+}
+
+// Result is the fabric file and what a reader should know about it.
+type Result struct {
+	YAML  []byte
+	Notes []string // file:line:column: what was changed, skipped or ignored
+}
+
+// Bounds on input that may be hostile.
+const (
+	maxNodes = 1 << 17
+	maxLinks = 1 << 20
+	maxFlows = 1 << 22
+	maxNotes = 500
+)
+
+// Import converts. Its error is [topology.Errors].
+func Import(o Options) (*Result, error) {
+	im := &importer{opt: o}
+	im.topology()
+	im.flows()
+	im.config()
+	if len(im.errs) > 0 {
+		sort.SliceStable(im.errs, func(i, j int) bool {
+			a, b := im.errs[i], im.errs[j]
+			return a.File < b.File || a.File == b.File && a.Line < b.Line
+		})
+		return nil, im.errs
+	}
+	im.roles()
+	return &Result{YAML: im.render(), Notes: im.notes}, nil
+}
+
+type importer struct {
+	opt   Options
+	errs  topology.Errors
+	notes []string
+	nodes int
+	isSw  map[int]bool
+	role  map[int]string // of switches
+	links []link
+	rows  []flow
+	conf  config
+}
+
+type link struct {
+	line, a, b int
+	ap, bp     int // port numbers
+	rate       clock.Rate
+	delay      clock.Duration
+	loss       string
+}
+
+type flow struct {
+	line, src, dst, pg int
+	size               int64
+	start              clock.Duration
+}
+
+func (im *importer) fail(file string, line, col int, field, value, msg, hint string) {
+	if len(im.errs) < maxNotes {
+		im.errs = append(im.errs, &topology.Error{File: file, Line: line, Col: col, Field: field, Value: value, Msg: msg, Hint: hint})
+	}
+}
+
+func (im *importer) note(file string, line int, format string, a ...any) {
+	if len(im.notes) < maxNotes {
+		im.notes = append(im.notes, fmt.Sprintf("%s:%d:1: ", file, line)+fmt.Sprintf(format, a...))
+	}
+}
+
+// contradict is an error, or in lenient mode a note.
+func (im *importer) contradict(file string, line int, field, value, msg, lenient string) {
+	if im.opt.Lenient {
+		im.note(file, line, "%s: %s; %s", field, msg, lenient)
+		return
+	}
+	im.fail(file, line, 1, field, value, msg, "")
+}
+
+// row is a line with content.
+type row struct {
+	line int
+	f    []string
+}
+
+func split(text []byte) []row {
+	var out []row
+	for i, l := range strings.Split(string(text), "\n") {
+		if f := strings.Fields(l); len(f) > 0 {
+			out = append(out, row{i + 1, f})
+		}
+	}
+	return out
+}
+
+// number reads a count within bounds.
+func number(s string, hi int) (int, bool) {
+	n, err := strconv.Atoi(s)
+	return n, err == nil && n >= 0 && n <= hi
+}
+
+// topology reads the header (nodes, switches, links), the switch ids and the
+// links.
+func (im *importer) topology() {
+	name := im.opt.Topology.Name
+	rows := split(im.opt.Topology.Text)
+	if len(rows) == 0 || len(rows[0].f) != 3 {
+		im.fail(name, 1, 1, "header", "", "the first line must be: nodes switches links", "")
+		return
+	}
+	var n [3]int
+	for i, w := range []string{"nodes", "switches", "links"} {
+		v, ok := number(rows[0].f[i], []int{maxNodes, maxNodes, maxLinks}[i])
+		if !ok {
+			im.fail(name, rows[0].line, 1, w, rows[0].f[i], "must be a whole number", "")
+			return
+		}
+		n[i] = v
+	}
+	im.nodes, im.isSw = n[0], map[int]bool{}
+	rows = im.switchIDs(name, rows[1:], n[1])
+	im.linkRows(name, rows, n[2])
+}
+
+func (im *importer) switchIDs(name string, rows []row, want int) []row {
+	if want == 0 {
+		return rows
+	}
+	if len(rows) == 0 {
+		im.fail(name, 2, 1, "switches", "", "missing line of switch ids", "")
+		return nil
+	}
+	for _, s := range rows[0].f {
+		id, ok := number(s, im.nodes-1)
+		if !ok {
+			im.fail(name, rows[0].line, 1, "switches", s, fmt.Sprintf("must be a node 0..%d", im.nodes-1), "")
+			continue
+		}
+		if im.isSw[id] {
+			im.fail(name, rows[0].line, 1, "switches", s, "is listed twice", "")
+		}
+		im.isSw[id] = true
+	}
+	if len(rows[0].f) != want {
+		im.fail(name, rows[0].line, 1, "switches", strconv.Itoa(len(rows[0].f)), fmt.Sprintf("the header says %d switches", want), "")
+	}
+	return rows[1:]
+}
+
+func (im *importer) linkRows(name string, rows []row, want int) {
+	data := 0
+	for data < len(rows) && isNumber(rows[data].f[0]) {
+		data++
+	}
+	if data < len(rows) {
+		im.contradict(name, rows[data].line, "trailing text", strings.Join(rows[data].f, " "),
+			fmt.Sprintf("text after the links, from line %d", rows[data].line), "ignored")
+	}
+	switch {
+	case data < want:
+		im.fail(name, 1, 1, "links", strconv.Itoa(want), fmt.Sprintf("the header says %d links, the file has %d", want, data), strconv.Itoa(data))
+	case data > want:
+		im.contradict(name, rows[want].line, "links", strconv.Itoa(data),
+			fmt.Sprintf("the header says %d links, the file has %d; rows from line %d are beyond it", want, data, rows[want].line),
+			fmt.Sprintf("first %d used, %d skipped", want, data-want))
+		if im.opt.Lenient {
+			data = want
+		}
+	}
+	var outside []int
+	port := map[int]int{}
+	for _, r := range rows[:data] {
+		l, ok := im.link(name, r, &outside)
+		if !ok {
+			continue
+		}
+		port[l.a]++
+		port[l.b]++
+		l.ap, l.bp = port[l.a], port[l.b]
+		im.links = append(im.links, l)
+		for _, end := range []int{l.a, l.b} {
+			if !im.isSw[end] && port[end] > 2 {
+				im.fail(name, r.line, 1, "link", strconv.Itoa(end), "a host has at most two links", "")
+			}
+		}
+	}
+	if len(outside) > 0 {
+		im.fail(name, 1, 1, "nodes", strconv.Itoa(im.nodes), fmt.Sprintf("nodes %s are not in a %d-node topology (ids 0..%d)", span(outside), im.nodes, im.nodes-1), "")
+	}
+}
+
+func (im *importer) link(name string, r row, outside *[]int) (link, bool) {
+	l := link{line: r.line}
+	if len(r.f) != 5 {
+		im.fail(name, r.line, 1, "link", strings.Join(r.f, " "), "must be: src dst rate delay error_rate", "")
+		return l, false
+	}
+	ok := true
+	for i, to := range []*int{&l.a, &l.b} {
+		v, valid := number(r.f[i], maxNodes*4)
+		if !valid {
+			im.fail(name, r.line, 1, "link", r.f[i], "must be a node id", "")
+			ok = false
+		} else if v >= im.nodes {
+			*outside = append(*outside, v)
+			ok = false
+		}
+		*to = v
+	}
+	if ok && l.a == l.b {
+		im.fail(name, r.line, 1, "link", r.f[1], "a link joins two nodes", "")
+		ok = false
+	}
+	var err error
+	if l.rate, err = topology.ParseRate(r.f[2]); err != nil {
+		im.fail(name, r.line, 1, "rate", r.f[2], err.Error(), "")
+		ok = false
+	}
+	if l.delay, err = topology.ParseDuration(r.f[3]); err != nil {
+		im.fail(name, r.line, 1, "delay", r.f[3], err.Error(), "")
+		ok = false
+	}
+	p, err := topology.ParseProb64(r.f[4])
+	if err != nil {
+		im.fail(name, r.line, 1, "error_rate", r.f[4], err.Error(), "")
+		ok = false
+	}
+	if p > 0 {
+		l.loss = r.f[4]
+	}
+	return l, ok
+}
+
+func isNumber(s string) bool { _, err := strconv.ParseFloat(s, 64); return err == nil }
+
+// span renders ids as ranges: 66..257 or 3, 9.
+func span(ids []int) string {
+	sort.Ints(ids)
+	var parts []string
+	for i := 0; i < len(ids); {
+		j := i
+		for j+1 < len(ids) && ids[j+1]-ids[j] <= 1 {
+			j++
+		}
+		if ids[i] == ids[j] {
+			parts = append(parts, strconv.Itoa(ids[i]))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d..%d", ids[i], ids[j]))
+		}
+		i = j + 1
+		if len(parts) > 20 {
+			parts = append(parts, "…")
+			break
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// flows reads the count and the rows: src dst priority port bytes start(s).
+func (im *importer) flows() {
+	name := im.opt.Flows.Name
+	rows := split(im.opt.Flows.Text)
+	if len(rows) == 0 || len(rows[0].f) != 1 {
+		im.fail(name, 1, 1, "header", "", "the first line must be the number of flows", "")
+		return
+	}
+	want, ok := number(rows[0].f[0], maxFlows)
+	if !ok {
+		im.fail(name, rows[0].line, 1, "flows", rows[0].f[0], "must be a whole number", "")
+		return
+	}
+	rows = rows[1:]
+	data := 0
+	for data < len(rows) && isNumber(rows[data].f[0]) {
+		data++
+	}
+	if data < len(rows) {
+		im.contradict(name, rows[data].line, "trailing text", strings.Join(rows[data].f, " "), fmt.Sprintf("text after the flows, from line %d", rows[data].line), "ignored")
+	}
+	if data < want {
+		im.fail(name, 1, 1, "flows", strconv.Itoa(want), fmt.Sprintf("the header says %d flows, the file has %d rows", want, data), strconv.Itoa(data))
+	}
+	if data > want {
+		im.contradict(name, 1, "flows", strconv.Itoa(want), fmt.Sprintf("the header says %d flows, the file has %d rows", want, data),
+			fmt.Sprintf("first %d run, %d skipped", want, data-want))
+		if im.opt.Lenient {
+			data = want
+		}
+	}
+	im.flowRows(name, rows[:data])
+}
+
+func (im *importer) flowRows(name string, rows []row) {
+	var outside []int
+	at := 0
+	tuple := map[[3]int]int{}
+	for _, r := range rows {
+		f, port, ok := im.flow(name, r)
+		if !ok {
+			continue
+		}
+		bad := false
+		for _, id := range []int{f.src, f.dst} {
+			if id >= im.nodes {
+				outside = append(outside, id)
+				bad = true
+				if at == 0 {
+					at = r.line
+				}
+			} else if im.isSw[id] {
+				im.fail(name, r.line, 1, "flow", strconv.Itoa(id), "is a switch; flows run between hosts", "")
+				bad = true
+			}
+		}
+		if f.src == f.dst && !bad {
+			im.fail(name, r.line, 1, "flow", strconv.Itoa(f.src), "a host does not send to itself", "")
+		}
+		k := [3]int{f.src, f.dst, port}
+		if old := tuple[k]; old > 0 {
+			im.note(name, r.line, "same source, destination and port as line %d; it gets a queue pair and UDP source port of its own", old)
+		} else {
+			tuple[k] = r.line
+		}
+		if !bad {
+			im.rows = append(im.rows, f)
+		}
+	}
+	if len(outside) > 0 {
+		im.fail(name, at, 1, "hosts", "", fmt.Sprintf("hosts %s are not in a %d-node topology (ids 0..%d)", span(outside), im.nodes, im.nodes-1), "")
+	}
+	if !sort.SliceIsSorted(im.rows, func(i, j int) bool { return im.rows[i].start < im.rows[j].start }) {
+		im.note(name, 1, "start times are not ascending; flows are sorted by (start, line)")
+		sort.SliceStable(im.rows, func(i, j int) bool { return im.rows[i].start < im.rows[j].start })
+	}
+}
+
+func (im *importer) flow(name string, r row) (f flow, port int, ok bool) {
+	if len(r.f) != 6 {
+		im.fail(name, r.line, 1, "flow", strings.Join(r.f, " "), "must be: src dst priority port bytes start", "")
+		return f, 0, false
+	}
+	ok = true
+	for i, x := range []struct {
+		to *int
+		hi int
+		w  string
+	}{{&f.src, maxNodes * 4, "src"}, {&f.dst, maxNodes * 4, "dst"}, {&f.pg, 7, "priority"}, {&port, 65535, "port"}} {
+		v, valid := number(r.f[i], x.hi)
+		if !valid {
+			im.fail(name, r.line, 1, x.w, r.f[i], fmt.Sprintf("must be 0..%d", x.hi), "")
+			ok = false
+		}
+		*x.to = v
+	}
+	size, err := strconv.ParseInt(r.f[4], 10, 64)
+	if err != nil || size < 0 || size >= 1<<32 {
+		im.fail(name, r.line, 1, "bytes", r.f[4], "must be 0..4294967295", "")
+		ok = false
+	}
+	start, err := topology.ParseDuration(r.f[5] + "s")
+	if err != nil {
+		im.fail(name, r.line, 1, "start", r.f[5], "must be a time in seconds", "")
+		ok = false
+	}
+	f.line, f.size, f.start = r.line, size, start
+	return f, port, ok
+}
