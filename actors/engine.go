@@ -268,7 +268,7 @@ func (e *Engine) Run(ctx context.Context) (Result, error) {
 
 // Step executes one window.
 func (e *Engine) Step(ctx context.Context) (Result, error) {
-	if ctx.Err() != nil && e.Carrier == nil {
+	if ctx.Err() != nil && e.Carrier == nil && e.Gate == nil {
 		e.stop = min(e.stop, e.now)
 	}
 	s, err := e.exchange(ctx)
@@ -316,8 +316,12 @@ func (e *Engine) exchange(ctx context.Context) (Summary, error) {
 	if e.Carrier == nil {
 		return s, nil
 	}
+	if e.Gate != nil { // every process learns of a stop from its own gate
+		s.Stop = clock.Never
+	}
 	m, err := e.Carrier.Exchange(ctx, e, e.windows, s)
 	e.remote = e.remote[:0]
+	m.Stop = min(m.Stop, e.stop)
 	return m, err
 }
 

@@ -150,7 +150,7 @@ func (r *RNIC) enlist(now clock.Time, i int32, p *pair) {
 // says so.
 func (r *RNIC) arm(now clock.Time, i int32, p *pair) {
 	rr := p.q.Resp.ResponseReady()
-	if w := rr > 0 && rr != clock.Never; w != p.waits {
+	if w := rr > now && rr != clock.Never; w != p.waits {
 		p.waits = w
 		if w {
 			r.st.respWaits++
@@ -159,7 +159,7 @@ func (r *RNIC) arm(now clock.Time, i int32, p *pair) {
 		}
 	}
 	t := p.q.Req.Deadline()
-	if rr > 0 {
+	if rr > now {
 		t = min(t, rr)
 	} else if !p.inRing[sendResp] && !p.inAck {
 		t = min(t, p.nextSend(now)) // a READ response that waits for its pace

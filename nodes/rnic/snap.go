@@ -38,7 +38,7 @@ func (r *RNIC) Snapshot(w *snap.Writer) {
 	}
 	r.wake.snapshot(w)
 	r.start.snapshot(w)
-//TMP
+	w.B = r.mem.AppendState(w.B)
 	for _, f := range qp.CounterFields {
 		w.U64(*f.Get(&r.cnt))
 	}
@@ -86,7 +86,7 @@ func (r *RNIC) Restore(s *snap.Reader) error {
 	r.wake.restore(s)
 	r.start.restore(s)
 	if s.Err == nil {
-//TMP
+		s.B, s.Err = r.mem.ReadState(s.B)
 	}
 	for _, f := range qp.CounterFields {
 		*f.Get(&r.cnt) = s.U64()
@@ -122,7 +122,7 @@ func (r *RNIC) snapPairs(w *snap.Writer) {
 			continue
 		}
 		w.U32(uint32(i))
-//TMP
+		w.B = p.q.AppendState(w.B)
 		p.ctl.snapshot(w)
 		w.Time(p.wakeAt)
 		for _, b := range []bool{p.inRing[0], p.inRing[1], p.inAck, p.waits} {
@@ -146,7 +146,7 @@ func (r *RNIC) restorePairs(s *snap.Reader) error {
 			return fmt.Errorf("rnic %s: state names QP %d, which the plan does not have", r.dev.Name, i)
 		}
 		p := r.use(int32(i))
-		if s.Err != nil {
+		if s.B, s.Err = p.q.ReadState(s.B); s.Err != nil {
 			return s.Err
 		}
 		r.restoreControl(s, &p.ctl)

@@ -218,6 +218,6 @@ func (p *Responder) readPacket(x *resource, k uint32, f *wire.Frame) {
 	}
 	f.Kind = wire.KindData
 	f.SetOp(op, f.DstQPN())
-	f.B, f.C = uint64(-n&3), tag(p.c.rxKey^readSalt, x.msg, off)
+	f.B, f.C = uint64(n), tag(p.c.rxKey^readSalt, x.msg, off)
 	f.Len = uint16(wire.RoCELen(op, int(n)))
 }

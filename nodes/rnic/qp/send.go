@@ -160,7 +160,7 @@ func (r *Requester) build(w *wqe, seq int64, now clock.Time, f *wire.Frame) {
 }
 
 // payload fills the parts of a SEND or WRITE packet. B is the RETH's second
-// half, or the pad count where there is no RETH.
+// half, or the payload length where there is no RETH.
 func (r *Requester) payload(w *wqe, op wire.Opcode, pos int, off uint32, f *wire.Frame) {
 	n := uint32(r.c.cfg.MTU)
 	if pos&posLast != 0 {
@@ -170,7 +170,7 @@ func (r *Requester) payload(w *wqe, op wire.Opcode, pos int, off uint32, f *wire
 			f.Set(wire.FlagSE)
 		}
 	}
-	f.B = uint64(-n & 3)
+	f.B = uint64(n)
 	if w.verb >= Write && pos&posFirst != 0 {
 		f.A, f.B = w.va, uint64(w.rkey)<<32|uint64(w.len)
 	}
