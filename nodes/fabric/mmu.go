@@ -308,12 +308,18 @@ func (m *MMU) Pass(pg, q int, n int32) bool {
 		return false
 	}
 	free := s.free()
-	if int64(free) >= s.lo || (!p.lossless || !e.lossless) && !e.queueFits(n, free, m.cell) {
+	if (!p.lossless || !e.lossless) && !e.queueFits(n, free, m.cell) {
+		return false
+	}
+	if int64(free) >= s.lo && m.tighten(s, free) {
 		return false
 	}
 	if sh := p.used + n - p.min; sh > 0 {
 		ds := sh - p.shared()
-		if !p.fits(sh, free) || ds > free || int64(free-ds) <= s.hi {
+		if !p.fits(sh, free) || ds > free {
+			return false
+		}
+		if int64(free-ds) <= s.hi && m.tighten(s, free-ds) {
 			return false
 		}
 		if p.lossless {
@@ -329,6 +335,14 @@ func (m *MMU) Pass(pg, q int, n int32) bool {
 	}
 	e.mark = max(e.mark, e.cells+n)
 	return true
+}
+
+// tighten makes the bounds of a slice exact and reports whether some PG would
+// flip at free cells. Pass must decide by state alone: a stale bound would send
+// a frame the long way in one run and not in a restored one.
+func (m *MMU) tighten(s *slice, free int32) bool {
+	m.boundsOf(s)
+	return int64(free) <= s.hi || int64(free) >= s.lo
 }
 
 // Release gives back n cells: headroom first, then shared, then guaranteed.

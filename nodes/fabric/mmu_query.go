@@ -114,17 +114,20 @@ func (m *MMU) Check() error {
 	return nil
 }
 
-// bounds recomputes hi and lo; used after a restore.
+// bounds recomputes hi and lo of all slices; used after a restore.
 func (m *MMU) bounds() {
 	for i := range m.sl {
-		s := &m.sl[i]
-		s.hi, s.lo = -1, math.MaxInt64
-		for _, k := range s.pgs {
-			if p := &m.pg[k]; p.xoff {
-				s.lo = min(s.lo, p.xonAt(m.cell))
-			} else {
-				s.hi = max(s.hi, p.xoffAt())
-			}
+		m.boundsOf(&m.sl[i])
+	}
+}
+
+func (m *MMU) boundsOf(s *slice) {
+	s.hi, s.lo = -1, math.MaxInt64
+	for _, k := range s.pgs {
+		if p := &m.pg[k]; p.xoff {
+			s.lo = min(s.lo, p.xonAt(m.cell))
+		} else {
+			s.hi = max(s.hi, p.xoffAt())
 		}
 	}
 }

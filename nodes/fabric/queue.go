@@ -42,8 +42,12 @@ func (p *chunkPool) get() *qchunk {
 
 func (p *chunkPool) put(c *qchunk) {
 	p.nUsed--
-	if p.nFree > p.nUsed+spareChunks {
-		return // to the garbage collector
+	if p.nFree >= p.nUsed+spareChunks { // this one and one more to the garbage collector
+		if p.free != nil {
+			p.free = p.free.next
+			p.nFree--
+		}
+		return
 	}
 	c.next = p.free
 	p.free = c
