@@ -264,6 +264,7 @@ func TestTC33RecoverySchemes(t *testing.T) {
 		c.Recovery, c.RetryCnt = r, 7
 		s := newSim(t, c, c, 0)
 		s.delay, s.noLog = 2*us, true
+		s.strict = r != qp.GoBack0
 		n := 0
 		s.fault = lossEvery(&n)
 		s.post(qp.WR{Verb: qp.Send, Len: 4 << 20})

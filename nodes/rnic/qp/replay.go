@@ -11,6 +11,9 @@ import (
 func (p *Responder) duplicate(now clock.Time, seq int64, f *wire.Frame, fx *Effects) {
 	p.c.cnt.DuplicateRequest++
 	fx.note(Note{Kind: NoteDuplicate, PSN: uint32(f.PSN()), Op: uint8(f.Op()), Iter: f.Iter})
+	if p.nak == nakSeq && p.c.cfg.Recovery == GoBack0 {
+		p.nak = nakNone // the message starts over: its gap is a new one
+	}
 	switch op := f.Op(); {
 	case op == wire.ReadRequest:
 		p.replayRead(seq, f)
