@@ -77,6 +77,9 @@ func (r *resolver) buildTopology() bool {
 	}
 	r.cableGenerated(t, s)
 	r.cableByHand(t)
+	if len(r.errs) > before { // what would follow are consequences
+		return false
+	}
 	r.checkPorts()
 	r.racks()
 	return len(r.errs) == before

@@ -88,6 +88,7 @@ func (l *linter) path(done map[pathKey]bool, a, b *Device, to uint32, dscp uint8
 		}
 		q := in.QoS.TCToQueue[tc]
 		if cnp {
+			name := b.Name + "->" + a.Name // the flow they answer
 			if !out.QoS.Sched[q].Strict {
 				l.add(fmt.Sprint(d.Kind, dscp), "cnp-lossy", d.Name, l.p.settingNode(d, "qos"),
 					"CNPs of flow %s use lossy queue %d without strict priority at %s (DSCP %d -> TC %d)", name, q, d.Name, dscp, tc)

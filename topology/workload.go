@@ -270,7 +270,7 @@ func (w *work) rnic(at *node, name, field string) (uint32, bool) {
 func (w *work) sane(l *line) bool {
 	before := len(w.r.errs)
 	need := func(ok bool, key, msg string) {
-		if !ok && (!l.n.has(key) || l.n.get(key).kind == nNull) {
+		if !ok && l.n.get(key) == nil { // a bad value was reported already
 			w.r.fail(l.n, l.field+"."+key, "", msg, "")
 		}
 	}
