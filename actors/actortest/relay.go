@@ -8,6 +8,7 @@ package actortest
 import (
 	"container/heap"
 	"fmt"
+	"time"
 
 	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/actors/snap"
@@ -59,6 +60,9 @@ type Relay struct {
 	evs   uint64
 	hops  uint64
 	burst int // tokens still to be started
+
+	// Delay is wall time spent in every Advance, to make runs last.
+	Delay time.Duration
 }
 
 // OnFault applies a disturbance.
@@ -156,6 +160,9 @@ func (r *Relay) Disturb(at clock.Time, id uint64) { heap.Push(&r.fault, timer{at
 
 // Advance implements actors.Actor.
 func (r *Relay) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st *actors.Status) {
+	if r.Delay > 0 {
+		time.Sleep(r.Delay)
+	}
 	emit := func(port int, f *wire.Frame, late bool) {
 		if late {
 			out.SendLate(port, f)

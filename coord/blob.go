@@ -1,0 +1,151 @@
+package coord
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Blobs keeps states and results by the SHA-256 of their bytes. Get returns
+// exactly those bytes or an error.
+type Blobs interface {
+	Put(ctx context.Context, b []byte) (sum string, err error)
+	Get(ctx context.Context, sum string) ([]byte, error)
+}
+
+// SumOf is a blob's name.
+func SumOf(b []byte) string {
+	s := sha256.Sum256(b)
+	return hex.EncodeToString(s[:])
+}
+
+func checked(sum string, b []byte) ([]byte, error) {
+	if got := SumOf(b); got != sum {
+		return nil, fmt.Errorf("coord: blob %.12s holds the bytes of %.12s", sum, got)
+	}
+	return b, nil
+}
+
+func validSum(sum string) bool {
+	_, err := hex.DecodeString(sum)
+	return err == nil && len(sum) == 2*sha256.Size
+}
+
+// DirBlobs keeps blobs as files. They are not synced: they must outlive the
+// process, not the machine.
+type DirBlobs string
+
+// Put implements Blobs.
+func (d DirBlobs) Put(_ context.Context, b []byte) (string, error) {
+	sum := SumOf(b)
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(string(d), ".new-*")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(b)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(string(d), sum))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return "", fmt.Errorf("coord: blob: %w", err)
+	}
+	return sum, nil
+}
+
+// Get implements Blobs.
+func (d DirBlobs) Get(_ context.Context, sum string) ([]byte, error) {
+	if !validSum(sum) {
+		return nil, fmt.Errorf("coord: %q names no blob", sum)
+	}
+	b, err := os.ReadFile(filepath.Join(string(d), sum))
+	if err != nil {
+		return nil, err
+	}
+	return checked(sum, b)
+}
+
+// jsBlobs keeps blobs in a JetStream object store. Its acknowledgements are not
+// trusted: Put reads back.
+type jsBlobs struct{ os jetstream.ObjectStore }
+
+const bucket = "rocemu"
+
+func openObjects(ctx context.Context, js jetstream.JetStream, replicas int) (Blobs, error) {
+	o, err := js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: bucket, Replicas: max(1, replicas), Storage: jetstream.FileStorage})
+	if err != nil {
+		return nil, fmt.Errorf("coord: object store: %w", err)
+	}
+	return jsBlobs{o}, nil
+}
+
+// Put implements Blobs.
+func (j jsBlobs) Put(ctx context.Context, b []byte) (string, error) {
+	sum := SumOf(b)
+	if _, err := j.os.GetInfo(ctx, sum); err != nil {
+		if _, err := j.os.PutBytes(ctx, sum, b); err != nil {
+			return "", fmt.Errorf("coord: object store: %w", err)
+		}
+	}
+	_, err := j.Get(ctx, sum)
+	return sum, err
+}
+
+// Get implements Blobs.
+func (j jsBlobs) Get(ctx context.Context, sum string) ([]byte, error) {
+	b, err := j.os.GetBytes(ctx, sum)
+	if err != nil {
+		return nil, fmt.Errorf("coord: object store: blob %.12s: %w", sum, err)
+	}
+	return checked(sum, b)
+}
+
+// layered writes to every store and reads from the first that has the blob. A
+// write counts when all shared stores took it; the local one is a bonus.
+type layered struct {
+	local  Blobs
+	shared []Blobs
+}
+
+// Put implements Blobs.
+func (l layered) Put(ctx context.Context, b []byte) (string, error) {
+	sum, err := l.local.Put(ctx, b)
+	if err != nil && len(l.shared) == 0 {
+		return "", err
+	}
+	for _, s := range l.shared {
+		if sum, err = s.Put(ctx, b); err != nil {
+			return "", err
+		}
+	}
+	return sum, nil
+}
+
+// Get implements Blobs.
+func (l layered) Get(ctx context.Context, sum string) ([]byte, error) {
+	b, err := l.local.Get(ctx, sum)
+	if err == nil {
+		return b, nil
+	}
+	errs := err
+	for _, s := range l.shared {
+		if b, err = s.Get(ctx, sum); err == nil {
+			_, _ = l.local.Put(ctx, b)
+			return b, nil
+		}
+		errs = errors.Join(errs, err)
+	}
+	return nil, errs
+}

@@ -1,0 +1,274 @@
+// Package client talks to a cluster's coordinators: every verb of emuctl that
+// concerns a running fabric is one method. Commands are idempotent (each has an
+// id and may be sent again) and every call ends by its context's deadline.
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/rocemu/rocemu/actors/natsbus"
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/coord"
+)
+
+// ErrUnreachable: no coordinator answered in time.
+var ErrUnreachable = errors.New("the cluster cannot be reached")
+
+// Client is a connection to a cluster.
+type Client struct {
+	conn *natsbus.Conn
+	own  bool
+}
+
+// Dial connects.
+func Dial(d natsbus.Dialer) (*Client, error) {
+	c, err := d.Dial()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return &Client{conn: c, own: true}, nil
+}
+
+// Close ends the connection.
+func (c *Client) Close() {
+	if c.own {
+		c.conn.Close()
+	}
+}
+
+// NewID makes a command or run id.
+func NewID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// request sends one request until a coordinator answers or ctx ends.
+func (c *Client) request(ctx context.Context, verb string, data []byte) ([]byte, error) {
+	for {
+		tctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+		m, err := c.conn.NATS().RequestWithContext(tctx, "emu.ctl."+verb, data)
+		cancel()
+		if err == nil {
+			if e := m.Header.Get(micro.ErrorHeader); e != "" {
+				return nil, errors.New(e)
+			}
+			return m.Data, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %s: %w", ErrUnreachable, verb, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+		if errors.Is(err, nats.ErrConnectionClosed) {
+			return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		}
+	}
+}
+
+// command commits one entry. A refusal is an error with its reason.
+func (c *Client) command(ctx context.Context, verb string, e *coord.Entry) (coord.Result, error) {
+	if e.Cmd == "" {
+		e.Cmd = NewID()
+	}
+	b, err := e.Encode()
+	if err != nil {
+		return coord.Result{}, err
+	}
+	if n := int(c.conn.NATS().MaxPayload()); len(b) > n {
+		return coord.Result{}, fmt.Errorf("the command has %d bytes, the bus carries %d", len(b), n)
+	}
+	for {
+		b, err := c.request(ctx, verb, b)
+		if err != nil {
+			return coord.Result{}, err
+		}
+		var r coord.Result
+		if err := json.Unmarshal(b, &r); err != nil {
+			return r, err
+		}
+		if r.Err == "" {
+			return r, nil
+		}
+		if r.Err != coord.NoLeader {
+			return r, errors.New(r.Err)
+		}
+		select {
+		case <-ctx.Done():
+			return r, fmt.Errorf("%w: no quorum: the coordinators have no leader", ErrUnreachable)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// Submit starts a run and returns its id.
+func (c *Client) Submit(ctx context.Context, s coord.RunSpec) (string, error) {
+	if s.ID == "" {
+		s.ID = NewID()
+	}
+	_, err := c.command(ctx, "submit", &coord.Entry{Cmd: "submit-" + s.ID, Kind: coord.KindSubmit, Spec: &s})
+	return s.ID, err
+}
+
+// Pause stops granting; it returns the instant up to which time may still run.
+func (c *Client) Pause(ctx context.Context) (clock.Time, error) {
+	r, err := c.command(ctx, "pause", &coord.Entry{Kind: coord.KindPause})
+	return r.At, err
+}
+
+// Resume lets a paused run go on.
+func (c *Client) Resume(ctx context.Context) error {
+	_, err := c.command(ctx, "resume", &coord.Entry{Kind: coord.KindResume})
+	return err
+}
+
+// Step lets virtual time advance by d and pauses; it returns where.
+func (c *Client) Step(ctx context.Context, d clock.Duration) (clock.Time, error) {
+	r, err := c.command(ctx, "step", &coord.Entry{Kind: coord.KindStep, At: clock.Time(d)})
+	return r.At, err
+}
+
+// Pace ties virtual to wall time; zero frees it.
+func (c *Client) Pace(ctx context.Context, p coord.Pace) error {
+	_, err := c.command(ctx, "pace", &coord.Entry{Kind: coord.KindPace, Pace: &p})
+	return err
+}
+
+// Stop ends the run at an instant, or as soon as can be when at is 0.
+func (c *Client) Stop(ctx context.Context, at clock.Time) (clock.Time, error) {
+	r, err := c.command(ctx, "stop", &coord.Entry{Kind: coord.KindStop, At: at})
+	return r.At, err
+}
+
+// Cancel ends the run without a result.
+func (c *Client) Cancel(ctx context.Context, why string) error {
+	_, err := c.command(ctx, "cancel", &coord.Entry{Kind: coord.KindFail, Why: why})
+	return err
+}
+
+// Fault injects a fault, a change or the end of one; it returns its instant.
+func (c *Client) Fault(ctx context.Context, f coord.Fault) (clock.Time, error) {
+	r, err := c.command(ctx, "fault", &coord.Entry{Kind: coord.KindFault, Fault: &f})
+	return r.At, err
+}
+
+// Save asks for a snapshot under a name, at an instant or as soon as can be; it
+// returns its boundary and does not wait until it is stored.
+func (c *Client) Save(ctx context.Context, name string, at clock.Time) (clock.Time, error) {
+	r, err := c.command(ctx, "save", &coord.Entry{Kind: coord.KindCkptPlan, Name: name, At: at})
+	return r.At, err
+}
+
+// Snapshots lists what was saved.
+func (c *Client) Snapshots(ctx context.Context) (l []coord.Snapshot, err error) {
+	b, err := c.request(ctx, "snapshots", nil)
+	if err == nil {
+		err = json.Unmarshal(b, &l)
+	}
+	return l, err
+}
+
+// Status asks any coordinator.
+func (c *Client) Status(ctx context.Context) (*coord.Status, error) {
+	b, err := c.request(ctx, "status", nil)
+	if err != nil {
+		return nil, err
+	}
+	s := new(coord.Status)
+	return s, json.Unmarshal(b, s)
+}
+
+// whole collects an answer that comes in pieces.
+func (c *Client) whole(ctx context.Context, verb string, ask func(off int) any) ([]byte, error) {
+	var out []byte
+	for {
+		q, err := json.Marshal(ask(len(out)))
+		if err != nil {
+			return nil, err
+		}
+		b, err := c.request(ctx, verb, q)
+		if err != nil {
+			return nil, err
+		}
+		var a struct {
+			Offset, Total int
+			Piece         []byte
+		}
+		if err := json.Unmarshal(b, &a); err != nil {
+			return nil, err
+		}
+		if a.Offset != len(out) || a.Total > 1<<31 || len(a.Piece) == 0 && len(out) < a.Total {
+			return nil, fmt.Errorf("%s: a piece at %d of %d does not fit", verb, a.Offset, a.Total)
+		}
+		out = append(out, a.Piece...)
+		if len(out) >= a.Total {
+			return out, nil
+		}
+	}
+}
+
+// Run fetches a run's record from the ledger; id "" is the current run.
+func (c *Client) Run(ctx context.Context, id string) (*coord.Run, error) {
+	b, err := c.whole(ctx, "run", func(off int) any { return map[string]any{"id": id, "offset": off} })
+	if err != nil {
+		return nil, err
+	}
+	r := new(coord.Run)
+	return r, json.Unmarshal(b, r)
+}
+
+// Blob fetches a blob and checks it.
+func (c *Client) Blob(ctx context.Context, sum string) ([]byte, error) {
+	b, err := c.whole(ctx, "blob", func(off int) any { return map[string]any{"sum": sum, "offset": off} })
+	if err != nil {
+		return nil, err
+	}
+	if coord.SumOf(b) != sum {
+		return nil, fmt.Errorf("blob %.12s arrived damaged", sum)
+	}
+	return b, nil
+}
+
+// Wait returns the run's record once it is over, calling tick with the status
+// meanwhile. Losing the cluster for a while is not an error; ctx is the limit.
+func (c *Client) Wait(ctx context.Context, id string, tick func(*coord.Status)) (*coord.Run, error) {
+	for {
+		sctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		s, err := c.Status(sctx)
+		cancel()
+		if err == nil {
+			if tick != nil {
+				tick(s)
+			}
+			if over(s, id) {
+				return c.Run(ctx, id)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func over(s *coord.Status, id string) bool {
+	if s.Run != nil && s.Run.ID == id {
+		return s.Run.Phase == coord.Ended || s.Run.Phase == coord.Failed
+	}
+	for _, p := range s.Past {
+		if p.ID == id {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,139 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"sort"
+	"time"
+
+	"github.com/rocemu/rocemu/actors"
+	"github.com/rocemu/rocemu/clock"
+)
+
+// errFenced: the ledger has given the slot to another incarnation.
+var errFenced = errors.New("coord: the slot has a newer owner")
+
+// gate lets a slot's engine run up to the applied grant and hands it live
+// faults and the stop, each at an instant that follows from the ledger alone.
+// It implements actors.Gate.
+type gate struct {
+	rep  *Replica
+	run  string
+	slot int
+	inc  uint64
+	fab  Fabric
+	// starve tells the leader that the engine waits for this instant.
+	starve func(start, end clock.Time)
+
+	version uint64
+	grant   clock.Time
+	stop    clock.Time
+	plan    clock.Time // boundary of the planned checkpoint, Never = none
+	faults  []Fault    // not handed over yet, by (instant, number)
+	seen    int        // entries of run.Faults read
+	upTo    clock.Time // faults before it are part of a restored state
+	passed  clock.Time // end of the window let through last
+	fenced  bool
+	stopped bool
+}
+
+func newGate(rep *Replica, run string, slot int, inc uint64, fab Fabric, starve func(start, end clock.Time)) *gate {
+	return &gate{rep: rep, run: run, slot: slot, inc: inc, fab: fab, starve: starve, stop: clock.Never, plan: clock.Never, version: ^uint64(0)}
+}
+
+// refresh reads the ledger's state.
+func (g *gate) refresh() {
+	g.version = g.rep.Version()
+	g.rep.View(func(s *State) {
+		r := s.Run
+		if r == nil || r.Spec.ID != g.run || g.slot >= len(r.Slots) || r.Slots[g.slot].Inc != g.inc {
+			g.fenced = true
+			return
+		}
+		g.grant, g.stop = max(g.grant, r.Grant), r.StopAt
+		g.plan = clock.Never
+		if r.Plan != nil {
+			g.plan = r.Plan.B
+		}
+		for ; g.seen < len(r.Faults); g.seen++ {
+			if f := r.Faults[g.seen]; f.Eff >= g.upTo {
+				g.faults = append(g.faults, f)
+			}
+		}
+	})
+	sort.SliceStable(g.faults, func(i, j int) bool {
+		return g.faults[i].Eff < g.faults[j].Eff || g.faults[i].Eff == g.faults[j].Eff && g.faults[i].Seq < g.faults[j].Seq
+	})
+}
+
+func (g *gate) next() clock.Time {
+	if len(g.faults) == 0 {
+		return clock.Never
+	}
+	return g.faults[0].Eff
+}
+
+// Await implements actors.Gate (W0, W1).
+func (g *gate) Await(ctx context.Context, e *actors.Engine, start, end clock.Time) (clock.Time, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		changed := g.rep.Changed
+		if g.version != g.rep.Version() {
+			ch := changed()
+			g.refresh()
+			changed = func() <-chan struct{} { return ch }
+		}
+		if g.fenced {
+			return 0, errFenced
+		}
+		if done, next, err := g.pass(e, start, end); done || err != nil {
+			return next, err
+		}
+		ch := changed()
+		if g.version != g.rep.Version() {
+			continue
+		}
+		if end != clock.Never {
+			g.starve(start, end)
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-ch:
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// pass decides with what is known now; done is false when the grant is short.
+func (g *gate) pass(e *actors.Engine, start, end clock.Time) (done bool, next clock.Time, err error) {
+	if end == clock.Never { // nothing is due: only a fault or a stop goes on
+		if g.stop != clock.Never && !g.stopped {
+			g.stopped = true
+			e.Stop(g.stop)
+			return true, g.next(), nil
+		}
+		return g.next() != clock.Never, g.next(), nil
+	}
+	if end > g.grant {
+		return false, 0, nil
+	}
+	if g.next() < start {
+		return true, g.next(), nil
+	}
+	if g.stop < end && !g.stopped {
+		g.stopped = true
+		e.Stop(g.stop)
+		return true, g.next(), nil
+	}
+	for len(g.faults) > 0 && g.faults[0].Eff < end {
+		if err := g.fab.Schedule(&g.faults[0]); err != nil {
+			return true, 0, err
+		}
+		g.faults = g.faults[1:]
+	}
+	g.passed = end
+	return true, g.next(), nil
+}

@@ -1,0 +1,41 @@
+package coord
+
+import (
+	"github.com/rocemu/rocemu/actors"
+	"github.com/rocemu/rocemu/clock"
+)
+
+// Model is the emulated world as the control plane sees it; the commands bind
+// it to topology and sim, tests to a synthetic fabric.
+type Model interface {
+	// Layout resolves a run: what there is to place. The same spec gives the
+	// same layout in every process of one build.
+	Layout(spec *RunSpec) (*Layout, error)
+	// Build makes the fabric of the hosted devices.
+	Build(spec *RunSpec, hosted func(dev int32) bool, workers int) (Fabric, error)
+	// CheckFault refuses a live fault or change that the run cannot take.
+	CheckFault(spec *RunSpec, f *Fault) error
+}
+
+// Layout is what placement knows of a fabric.
+type Layout struct {
+	Hash   string // of the resolved plan
+	Names  []string
+	Groups []Group // racks and single switches, in device order
+	Window clock.Duration
+}
+
+// Group is the unit of placement: devices that stay together.
+type Group struct {
+	Devices []int32
+	Weight  int64 // Gbps of all ports
+}
+
+// Fabric is a hosted share of a run.
+type Fabric interface {
+	Engine() *actors.Engine
+	// Schedule plans a live fault in the hosted devices it concerns.
+	Schedule(f *Fault) error
+	// Parts encodes what the hosted devices contribute to the result.
+	Parts(end clock.Time) ([]byte, error)
+}

@@ -1,0 +1,414 @@
+package coord
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/rocemu/rocemu/actors/natsbus"
+	"github.com/rocemu/rocemu/clock"
+)
+
+// Config describes one process of a cluster.
+type Config struct {
+	Name        string
+	Data        string // directory: Raft's log, states, retained batches
+	Dialer      natsbus.Dialer
+	Coordinator bool
+	Expect      int    // coordinators that found the cluster
+	RaftAddr    string // listen address of a coordinator
+	RaftTLS     *tls.Config
+	Timing      Timing // zero = DefaultTiming
+	Devices     []string
+	Workers     int
+	Cores       int // 0 = GOMAXPROCS
+	Model       Model
+	Build       string // id of this program; "" = hash of the executable
+	Log         hclog.Logger
+	GiveUp      time.Duration // a batch may stay missing that long
+	Retain      int           // bytes of sent batches kept in memory
+	Silence     time.Duration // without a heartbeat for that long a process is lost; 0 = 2 s
+	JetReplicas int
+	// Fatal is called when the process must end at once (a hung disk).
+	Fatal func(error)
+}
+
+// Node is one emud: an agent that runs slots, and on a coordinator a voter.
+type Node struct {
+	cfg   Config
+	boot  string
+	conn  *natsbus.Conn // batches
+	ctl   *natsbus.Conn // control and bulk
+	bus   natsbus.Bus
+	rep   *Replica
+	cons  *consensus // nil unless a coordinator
+	lead  *leader
+	blobs Blobs
+	log   hclog.Logger
+
+	mu      sync.Mutex
+	runs    map[int]*runner // by slot
+	last    *Run            // the run the runners belong to, by id
+	leaving atomic.Bool
+	ready   atomic.Bool
+	kick    chan struct{}
+	lastFed atomic.Int64 // wall time of the leader's last word, Unix ns
+	leadBy  atomic.Pointer[string]
+}
+
+// NewNode connects and starts what listens; Run does the rest.
+func NewNode(ctx context.Context, cfg Config) (*Node, error) {
+	if cfg.Silence <= 0 {
+		cfg.Silence = 2 * time.Second
+	}
+	if cfg.Timing == (Timing{}) {
+		cfg.Timing = DefaultTiming
+	}
+	if cfg.Log == nil {
+		cfg.Log = hclog.NewNullLogger()
+	}
+	if cfg.Fatal == nil {
+		cfg.Fatal = func(err error) { cfg.Log.Error("fatal", "err", err); os.Exit(1) }
+	}
+	if cfg.Build == "" {
+		b, err := buildID()
+		if err != nil {
+			return nil, err
+		}
+		cfg.Build = b
+	}
+	n := &Node{cfg: cfg, boot: nonce(), rep: NewReplica(), log: cfg.Log, runs: map[int]*runner{}, kick: make(chan struct{}, 1)}
+	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
+		return nil, err
+	}
+	if err := n.connect(ctx); err != nil {
+		n.Close()
+		return nil, err
+	}
+	if cfg.Coordinator {
+		if err := n.coordinate(); err != nil {
+			n.Close()
+			return nil, err
+		}
+	}
+	if err := n.listen(); err != nil {
+		n.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+func nonce() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// buildID is the hash of this executable: replay needs the same code.
+func buildID() (string, error) {
+	p, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	b, err := os.ReadFile(p)
+	if err != nil {
+		return "", err
+	}
+	return SumOf(b)[:16], nil
+}
+
+// key folds what must agree between processes into the word every batch and
+// state carries.
+func (n *Node) key(run, plan string) uint64 {
+	return clock.HashString(clock.HashString(clock.HashString(1, n.cfg.Build), plan), run)
+}
+
+// connect opens one connection for batches and one for everything else, so
+// that bulk never stands in a batch's way.
+func (n *Node) connect(ctx context.Context) (err error) {
+	d := n.cfg.Dialer
+	if d.Note == nil {
+		d.Note = func(what string, err error) { n.log.Warn("nats", "event", what, "err", err) }
+	}
+	d.Name = n.cfg.Name + "-batches"
+	if n.conn, err = d.Dial(); err != nil {
+		return err
+	}
+	d.Name = n.cfg.Name + "-control"
+	if n.ctl, err = d.Dial(); err != nil {
+		return err
+	}
+	n.bus = n.conn
+	l := layered{local: DirBlobs(filepath.Join(n.cfg.Data, "blobs"))}
+	js, err := jetstream.New(n.ctl.NATS())
+	if err != nil {
+		return err
+	}
+	jctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if _, err := js.AccountInfo(jctx); err == nil {
+		o, err := openObjects(jctx, js, n.cfg.JetReplicas)
+		if err != nil {
+			return err
+		}
+		l.shared = append(l.shared, o)
+	} else {
+		n.log.Warn("no JetStream: states are kept on local disks only", "err", err)
+	}
+	n.blobs = l
+	return nil
+}
+
+func (n *Node) coordinate() error {
+	addr := n.cfg.RaftAddr
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	c, err := openRaft(raftConfig{name: n.cfg.Name, dir: filepath.Join(n.cfg.Data, "raft"), addr: addr, tls: n.cfg.RaftTLS, timing: n.cfg.Timing, log: n.log}, n.rep)
+	if err != nil {
+		return err
+	}
+	n.cons = c
+	n.lead = newLeader(n)
+	n.rep.mu.Lock()
+	n.rep.onApply = n.feedOut
+	n.rep.mu.Unlock()
+	return nil
+}
+
+// listen subscribes to the control plane.
+func (n *Node) listen() error {
+	nc := n.ctl.NATS()
+	var errs []error
+	sub := func(subject string, h nats.MsgHandler) {
+		_, err := nc.Subscribe(subject, h)
+		errs = append(errs, err)
+	}
+	if n.cons == nil {
+		sub(subjLedger, n.feedIn)
+	} else {
+		sub(subjBeat, n.lead.onBeat)
+		sub(subjReport, n.lead.onReport)
+		sub(subjLead, n.onLead)
+		_, err := nc.QueueSubscribe(subjSync, queueAny, n.onSync)
+		errs = append(errs, err, n.serve())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return nc.FlushTimeout(5 * time.Second)
+}
+
+// Run works until ctx ends. On the way out it hands its slots over.
+func (n *Node) Run(ctx context.Context) error {
+	beats := time.NewTicker(200 * time.Millisecond)
+	defer beats.Stop()
+	if n.lead != nil {
+		lctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+		done := make(chan struct{})
+		go func() { defer close(done); n.lead.run(lctx) }()
+		defer func() { stop(); <-done }()
+	}
+	defer n.stopAll()
+	out := ctx.Done()
+	var until <-chan time.Time
+	for {
+		ch := n.rep.Changed()
+		n.reconcile()
+		if n.leaving.Load() && (n.idle() || until == nil) {
+			return nil
+		}
+		select {
+		case <-ch:
+		case <-beats.C:
+			n.sendBeat()
+		case <-n.kick:
+			n.sendBeat()
+		case <-until:
+			return nil
+		case <-out:
+			out = nil
+			n.leaving.Store(true)
+			until = time.After(8 * time.Second)
+			n.sendBeat()
+		}
+	}
+}
+
+func (n *Node) idle() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.runs) == 0
+}
+
+// Close ends connections and Raft.
+func (n *Node) Close() {
+	if n.cons != nil {
+		n.cons.close()
+	}
+	if n.conn != nil {
+		n.conn.Close()
+	}
+	if n.ctl != nil {
+		n.ctl.Close()
+	}
+}
+
+// beat asks for a heartbeat soon.
+func (n *Node) beat() {
+	select {
+	case n.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (n *Node) me() Member {
+	m := Member{Name: n.cfg.Name, Boot: n.boot, Build: n.cfg.Build, Cores: n.cfg.Cores, Devices: n.cfg.Devices}
+	if m.Cores == 0 {
+		m.Cores = runtime.GOMAXPROCS(0)
+	}
+	if n.cons != nil {
+		m.Raft = n.cons.addr
+	}
+	return m
+}
+
+func (n *Node) sendBeat() {
+	h := heartbeat{Member: n.me(), Seq: n.rep.Seq(), Leaving: n.leaving.Load()}
+	h.CPU, h.RSS = usage()
+	n.mu.Lock()
+	for _, r := range n.runs {
+		h.Slots = append(h.Slots, r.progress())
+	}
+	n.mu.Unlock()
+	b, err := json.Marshal(&h)
+	if err == nil {
+		err = n.ctl.Publish(subjBeat, b)
+	}
+	if err != nil {
+		n.log.Debug("heartbeat", "err", err)
+	}
+}
+
+func (r *runner) progress() SlotState {
+	s := r.stats()
+	x := SlotState{Run: r.run, Slot: r.slot, Inc: r.inc, State: "starting", N: r.n.Load(), M: clock.Time(r.m.Load()), Want: clock.Time(r.want.Load()),
+		Windows: r.windows.Load(), WaitNS: int64(s.Wait), WallNS: int64(time.Since(r.t0)), BytesOut: s.BytesOut, Naks: s.Naks, Resent: s.Resent,
+		Repeated: s.Repeated, Refused: s.Refused}
+	if p := r.phase.Load(); p != nil {
+		x.State = *p
+	}
+	if c := r.carrier.Load(); c != nil {
+		x.Pressure = c.Pressure()
+	}
+	return x
+}
+
+func (n *Node) report(k ckptReport) {
+	b, err := json.Marshal(&k)
+	if err == nil {
+		err = n.ctl.Publish(subjReport, b)
+	}
+	if err != nil {
+		n.log.Warn("checkpoint report", "err", err)
+	}
+}
+
+// propose has the leader commit an entry, asking again (with the same command
+// id, which makes that harmless) until ctx ends.
+func (n *Node) propose(ctx context.Context, e *Entry) (Result, error) {
+	return proposeVia(ctx, n.ctl.NATS(), subjLead, e)
+}
+
+// proposeVia sends an entry to a subject of the control plane.
+func proposeVia(ctx context.Context, nc *nats.Conn, subject string, e *Entry) (Result, error) {
+	b, err := e.Encode()
+	if err != nil {
+		return Result{}, err
+	}
+	var last error
+	for {
+		tctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		m, err := nc.RequestWithContext(tctx, subject, b)
+		cancel()
+		if err == nil {
+			var r Result
+			if err := json.Unmarshal(m.Data, &r); err != nil {
+				return r, fmt.Errorf("coord: malformed answer: %w", err)
+			}
+			if r.Err != NoLeader {
+				return r, nil
+			}
+			err = errors.New(r.Err)
+		}
+		last = err
+		select {
+		case <-ctx.Done():
+			return Result{}, fmt.Errorf("coord: no quorum: no leader answered: %w", last)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// NoLeader is the text of the answer "ask again".
+const NoLeader = "no leader"
+
+// onLead commits an entry for a member; only the leader answers.
+func (n *Node) onLead(m *nats.Msg) {
+	if !n.cons.leads() {
+		return
+	}
+	go func() {
+		r, err := n.commit(m.Data)
+		if err != nil {
+			r = Result{Err: NoLeader}
+		}
+		if b, err := json.Marshal(&r); err == nil {
+			_ = m.Respond(b)
+		}
+	}()
+}
+
+// commit proposes on this process, which leads.
+func (n *Node) commit(b []byte) (Result, error) {
+	if _, err := DecodeEntry(b); err != nil {
+		return Result{Err: err.Error()}, nil
+	}
+	r, err := n.cons.propose(b, 5*time.Second)
+	if errors.Is(err, errHung) {
+		n.cfg.Fatal(err)
+	}
+	if errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipLost) {
+		n.log.Debug("not committed", "err", err)
+	}
+	return r, err
+}
+
+// Kill ends the node the way a lost process ends: connections drop in the
+// middle of everything and nothing is handed over. For tests.
+func (n *Node) Kill() {
+	n.leaving.Store(true)
+	n.conn.Close()
+	n.ctl.Close()
+	n.stopAll()
+	if n.cons != nil {
+		_ = n.cons.raft.Shutdown().Error()
+		n.cons.trans.Close()
+		n.cons.store.Close()
+	}
+}

@@ -1,0 +1,219 @@
+package coord
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+)
+
+// Timing of Raft. Grants of seconds hide a change of leader, so the time-outs
+// may be generous; they must stay well above the disk's slowest fsync.
+type Timing struct{ Heartbeat, Lease, Commit time.Duration }
+
+// DefaultTiming fails over in about 0.6 s.
+var DefaultTiming = Timing{300 * time.Millisecond, 150 * time.Millisecond, 10 * time.Millisecond}
+
+// raftConfig is what a coordinator's Raft needs.
+type raftConfig struct {
+	name   string
+	dir    string
+	addr   string // listen address; port 0 takes a free one
+	tls    *tls.Config
+	timing Timing
+	log    hclog.Logger
+}
+
+// consensus is one Raft voter.
+type consensus struct {
+	raft  *raft.Raft
+	rep   *Replica
+	store *store
+	trans *raft.NetworkTransport
+	addr  string
+	name  string
+}
+
+// fsm adapts a Replica to raft.FSM.
+type fsm struct{ rep *Replica }
+
+func (f fsm) Apply(l *raft.Log) any { return f.rep.Apply(l.Data) }
+
+func (f fsm) Snapshot() (raft.FSMSnapshot, error) {
+	var b []byte
+	var err error
+	f.rep.View(func(s *State) { b, err = s.Encode() })
+	return snapshot(b), err
+}
+
+func (f fsm) Restore(r io.ReadCloser) error {
+	defer r.Close()
+	b, err := io.ReadAll(io.LimitReader(r, 1<<30))
+	if err != nil {
+		return err
+	}
+	s, err := DecodeState(b)
+	if err != nil {
+		return err
+	}
+	f.rep.Restore(s)
+	return nil
+}
+
+type snapshot []byte
+
+func (s snapshot) Persist(sink raft.SnapshotSink) error {
+	if _, err := sink.Write(s); err != nil {
+		_ = sink.Cancel()
+		return err
+	}
+	return sink.Close()
+}
+
+func (s snapshot) Release() {}
+
+// openRaft starts a voter on its data directory.
+func openRaft(c raftConfig, rep *Replica) (*consensus, error) {
+	if err := os.MkdirAll(c.dir, 0o700); err != nil {
+		return nil, err
+	}
+	st, err := openStore(filepath.Join(c.dir, "raft.db"))
+	if err != nil {
+		return nil, err
+	}
+	logger := c.log.Named("raft")
+	snaps, err := raft.NewFileSnapshotStoreWithLogger(c.dir, 2, logger)
+	if err != nil {
+		st.Close()
+		return nil, err
+	}
+	ln, err := net.Listen("tcp", c.addr)
+	if err != nil {
+		st.Close()
+		return nil, fmt.Errorf("raft: %w", err)
+	}
+	trans := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: &stream{Listener: ln, tls: c.tls}, MaxPool: 3, MaxRPCsInFlight: 1, Timeout: 2 * time.Second, Logger: logger,
+	})
+	cfg := raft.DefaultConfig()
+	cfg.LocalID = raft.ServerID(c.name)
+	cfg.HeartbeatTimeout, cfg.ElectionTimeout = c.timing.Heartbeat, c.timing.Heartbeat
+	cfg.LeaderLeaseTimeout, cfg.CommitTimeout = c.timing.Lease, c.timing.Commit
+	cfg.SnapshotThreshold, cfg.TrailingLogs = 4096, 4096
+	cfg.Logger = logger
+	r, err := raft.NewRaft(cfg, fsm{rep}, st, st, snaps, trans)
+	if err != nil {
+		trans.Close()
+		st.Close()
+		return nil, fmt.Errorf("raft: %w", err)
+	}
+	return &consensus{raft: r, rep: rep, store: st, trans: trans, addr: ln.Addr().String(), name: c.name}, nil
+}
+
+// bootstrapped reports whether the voter knows a cluster already.
+func (c *consensus) bootstrapped() bool {
+	f := c.raft.GetConfiguration()
+	return f.Error() == nil && len(f.Configuration().Servers) > 0
+}
+
+// bootstrap founds the cluster with these voters, by name.
+func (c *consensus) bootstrap(voters map[string]string) error {
+	var cfg raft.Configuration
+	for n, a := range voters {
+		cfg.Servers = append(cfg.Servers, raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(n), Address: raft.ServerAddress(a)})
+	}
+	err := c.raft.BootstrapCluster(cfg).Error()
+	if errors.Is(err, raft.ErrCantBootstrap) {
+		return nil
+	}
+	return err
+}
+
+// propose commits one entry on the leader. errHung means that this leader can
+// no longer write while it still believes to lead.
+func (c *consensus) propose(b []byte, wait time.Duration) (Result, error) {
+	f := c.raft.Apply(b, wait)
+	done := make(chan error, 1)
+	go func() { done <- f.Error() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			return Result{}, err
+		}
+		return f.Response().(Result), nil
+	case <-time.After(wait):
+		if c.leads() {
+			return Result{}, errHung
+		}
+		return Result{}, raft.ErrLeadershipLost
+	}
+}
+
+// errHung: hashicorp/raft keeps a leader whose disk hangs in office for ever,
+// since its heartbeats go on (raft#503); the process has to go.
+var errHung = errors.New("coord: the leader's disk does not answer")
+
+func (c *consensus) leads() bool { return c.raft.State() == raft.Leader }
+
+func (c *consensus) leader() string {
+	_, id := c.raft.LeaderWithID()
+	return string(id)
+}
+
+// addVoter lets a coordinator in, or changes its address.
+func (c *consensus) addVoter(name, addr string) error {
+	return c.raft.AddVoter(raft.ServerID(name), raft.ServerAddress(addr), 0, 2*time.Second).Error()
+}
+
+func (c *consensus) voters() map[string]string {
+	m := map[string]string{}
+	f := c.raft.GetConfiguration()
+	if f.Error() == nil {
+		for _, s := range f.Configuration().Servers {
+			m[string(s.ID)] = string(s.Address)
+		}
+	}
+	return m
+}
+
+func (c *consensus) close() {
+	if c.leads() {
+		_ = c.raft.LeadershipTransfer().Error()
+	}
+	_ = c.raft.Shutdown().Error()
+	c.trans.Close()
+	c.store.Close()
+}
+
+// stream is Raft's TCP, with mutual TLS when keys are given.
+type stream struct {
+	net.Listener
+	tls *tls.Config
+}
+
+func (s *stream) Accept() (net.Conn, error) {
+	c, err := s.Listener.Accept()
+	if err != nil || s.tls == nil {
+		return c, err
+	}
+	return tls.Server(c, s.tls), nil
+}
+
+func (s *stream) Dial(a raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	d := net.Dialer{Timeout: timeout}
+	c, err := d.Dial("tcp", string(a))
+	if err != nil || s.tls == nil {
+		return c, err
+	}
+	host, _, _ := net.SplitHostPort(string(a))
+	cfg := s.tls.Clone()
+	cfg.ServerName = host
+	return tls.Client(c, cfg), nil
+}

@@ -1,0 +1,210 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/rocemu/rocemu/actors"
+	"github.com/rocemu/rocemu/actors/natsbus"
+	"github.com/rocemu/rocemu/clock"
+)
+
+// runner executes one incarnation of one slot: restore, replay, run, report.
+type runner struct {
+	node  *Node
+	run   string
+	spec  RunSpec
+	owner []int32
+	slots int
+	slot  int
+	inc   uint64
+	start *Ckpt // state to begin with, nil = time zero
+	hash  string
+	log   hclog.Logger
+
+	cancel  context.CancelFunc
+	carrier atomic.Pointer[natsbus.Carrier]
+	gate    *gate
+	taken   clock.Time // boundary of the last checkpoint taken
+
+	// Progress, written by the engine's goroutine and by starve.
+	n, windows  atomic.Uint64
+	m, want     atomic.Int64
+	replayUntil atomic.Uint64
+	phase       atomic.Pointer[string]
+	t0          time.Time
+	ended       atomic.Bool
+}
+
+func (r *runner) state(s string) { r.phase.Store(&s) }
+
+// execute runs to the end of the run or of ctx. An error other than a fence or
+// ctx's end is a reason to fail the run.
+func (r *runner) execute(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // an invariant of the model broke: the run is wrong, not the process
+			r.log.Error("a slot panicked", "slot", r.slot, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("slot %d: %v", r.slot, p)
+		}
+	}()
+	r.t0 = time.Now()
+	r.state("restoring")
+	fab, err := r.node.cfg.Model.Build(&r.spec, func(d int32) bool { return int(r.owner[d]) == r.slot }, r.node.cfg.Workers)
+	if err != nil {
+		return fmt.Errorf("build: %w", err)
+	}
+	e := fab.Engine()
+	defer e.Close()
+	r.gate = newGate(r.node.rep, r.run, r.slot, r.inc, fab, r.starve)
+	resume, err := r.restore(ctx, e)
+	if err != nil {
+		return err
+	}
+	key := r.node.key(r.run, r.hash)
+	c, err := natsbus.New(r.node.bus, natsbus.Config{
+		Run: r.run, Key: key, Self: r.slot, Owner: r.owner, Procs: r.slots, Resume: resume,
+		GiveUp: r.node.cfg.GiveUp, Dir: r.node.cfg.Data, Renewed: r.inc > 1 || r.start != nil, Retain: r.node.cfg.Retain,
+	})
+	if err != nil {
+		return err
+	}
+	r.carrier.Store(c)
+	defer c.Close()
+	if r.slots > 1 {
+		e.Carrier = c
+	}
+	e.Gate, e.Observe = r.gate, func(start clock.Time, n uint64) { r.observe(ctx, e, start, n) }
+	r.state("running")
+	res, err := e.Run(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.report(ctx, fab, res); err != nil {
+		return err
+	}
+	r.ended.Store(true)
+	r.state("done")
+	<-ctx.Done() // others may still ask for batches
+	return ctx.Err()
+}
+
+// restore loads the slot's state and returns the first window to exchange.
+func (r *runner) restore(ctx context.Context, e *actors.Engine) (uint64, error) {
+	if r.start == nil {
+		return 0, nil
+	}
+	b, err := r.node.blobs.Get(ctx, r.start.Blobs[r.slot].Sum)
+	if err != nil {
+		return 0, &lostState{r.start.B, err}
+	}
+	c, err := loadSlot(e, r.stateKey(), b)
+	if err != nil {
+		return 0, &lostState{r.start.B, err}
+	}
+	r.gate.upTo, r.taken = c.passed, r.start.B
+	r.n.Store(c.n)
+	r.m.Store(int64(c.now))
+	return c.n + 1, nil
+}
+
+// stateKey names what a state may be restored into: a snapshot outlives its
+// run, so the run's id is not part of it.
+func (r *runner) stateKey() uint64 { return r.node.key("", r.hash) }
+
+// lostState: a committed state cannot be read; everybody has to go back.
+type lostState struct {
+	B   clock.Time
+	err error
+}
+
+func (l *lostState) Error() string {
+	return fmt.Sprintf("the checkpoint at %v cannot be read: %v", l.B, l.err)
+}
+func (l *lostState) Unwrap() error { return l.err }
+
+// observe runs between windows: progress and checkpoints.
+func (r *runner) observe(ctx context.Context, e *actors.Engine, start clock.Time, n uint64) {
+	r.n.Store(n)
+	r.m.Store(int64(start))
+	r.windows.Add(1)
+	b := r.gate.plan
+	if b == clock.Never || start < b || b == r.taken {
+		return
+	}
+	r.taken = b
+	blob := saveSlot(e, cut{key: r.stateKey(), n: n, now: e.Now(), passed: r.gate.passed, merged: e.Merged()})
+	go r.keep(ctx, b, n, blob)
+}
+
+// keep stores a state in the background and reports it to the leader.
+func (r *runner) keep(ctx context.Context, b clock.Time, n uint64, blob []byte) {
+	t0 := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	sum, err := r.node.blobs.Put(ctx, blob)
+	if err != nil {
+		r.log.Warn("a checkpoint could not be stored", "slot", r.slot, "boundary", b, "err", err)
+		return
+	}
+	r.log.Debug("checkpoint stored", "slot", r.slot, "boundary", b, "window", n, "bytes", len(blob), "took", time.Since(t0))
+	r.node.report(ckptReport{Run: r.run, Slot: r.slot, B: b, Blob: Blob{Inc: r.inc, N: n, Sum: sum, Size: int64(len(blob))}})
+}
+
+// starve tells the leader at once that the grant is short.
+func (r *runner) starve(start, end clock.Time) {
+	r.m.Store(int64(start))
+	if r.want.Swap(int64(end)) != int64(end) {
+		r.node.beat()
+	}
+}
+
+// report stores the slot's parts and enters its end in the ledger.
+func (r *runner) report(ctx context.Context, fab Fabric, res actors.Result) error {
+	b, err := fab.Parts(res.At)
+	if err != nil {
+		return err
+	}
+	sum, err := r.node.blobs.Put(ctx, b)
+	if err != nil {
+		return err
+	}
+	e := fab.Engine()
+	g := e.Digest()
+	d := &Done{End: int(res.End), At: res.At, LastWork: res.LastWork, Progress: res.Summary.LastProgress, NextWork: res.Summary.NextWork,
+		Outstanding: res.Summary.Outstanding, Windows: e.Windows(), Digest: [2]uint64{g.Hi, g.Lo}, Parts: sum, Cost: r.cost()}
+	for {
+		rs, err := r.node.propose(ctx, &Entry{Cmd: fmt.Sprintf("done-%s-%d-%d", r.run, r.slot, r.inc), Kind: KindDone, Run: r.run, Slot: r.slot, Inc: r.inc, Done: d})
+		if err == nil && rs.Err != "" {
+			return fmt.Errorf("%w: the end of slot %d was refused: %s", errFenced, r.slot, rs.Err)
+		}
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		r.log.Warn("the end of a slot is not in the ledger yet", "slot", r.slot, "err", err)
+	}
+}
+
+func (r *runner) cost() Cost {
+	s := r.stats()
+	cpu, rss := usage()
+	return Cost{WallNS: int64(time.Since(r.t0)), WaitNS: int64(s.Wait), CPUNS: cpu, RSS: rss, BytesOut: s.BytesOut,
+		Workers: max(1, r.node.cfg.Workers), Resent: s.Resent, Naks: s.Naks}
+}
+
+func (r *runner) stats() natsbus.Stats {
+	if c := r.carrier.Load(); c != nil {
+		return c.Stats()
+	}
+	return natsbus.Stats{}
+}
+
+// harmless errors end a runner without failing the run.
+func harmless(err error) bool {
+	return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, errFenced)
+}

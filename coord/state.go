@@ -1,0 +1,479 @@
+package coord
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+
+	"github.com/rocemu/rocemu/actors"
+	"github.com/rocemu/rocemu/clock"
+)
+
+// Phase of a run.
+type Phase string
+
+// Phases.
+const (
+	Placing Phase = "placing" // waits for members
+	Running Phase = "running"
+	Ended   Phase = "done"
+	Failed  Phase = "failed"
+)
+
+// State is what the ledger says. It changes only by Apply, which is pure: no
+// clock, no random, no I/O; the same entries give the same state everywhere.
+type State struct {
+	Seq     uint64             `json:"seq"` // entries applied
+	Members map[string]*Member `json:"members"`
+	Run     *Run               `json:"run,omitempty"`
+	Past    []*Run             `json:"past,omitempty"` // ended runs, oldest first
+	Saved   []Saved            `json:"saved,omitempty"`
+	Cmds    []string           `json:"cmds,omitempty"` // remembered commands, oldest first
+	Results map[string]Result  `json:"results,omitempty"`
+}
+
+// Run is the current run.
+type Run struct {
+	Spec   RunSpec    `json:"spec"`
+	Phase  Phase      `json:"phase"`
+	Why    string     `json:"why,omitempty"`
+	Hash   string     `json:"hash,omitempty"` // of the plan, as the leader resolved it
+	Owner  []int32    `json:"owner,omitempty"`
+	Slots  []Slot     `json:"slots,omitempty"`
+	Grant  clock.Time `json:"grant"`
+	Paused bool       `json:"paused,omitempty"`
+	StepTo clock.Time `json:"step_to,omitempty"`
+	Pace   Pace       `json:"pace"`
+	Faults []Fault    `json:"faults,omitempty"`
+	StopAt clock.Time `json:"stop_at"`
+	Plan   *Ckpt      `json:"plan,omitempty"`  // checkpoint under way
+	Ckpts  []Ckpt     `json:"ckpts,omitempty"` // committed, oldest first
+	Start  *Ckpt      `json:"start,omitempty"` // a snapshot the run began from
+	Moves  int        `json:"moves"`           // times a slot changed its owner
+}
+
+// Saved is a named snapshot with what is needed to go on from it.
+type Saved struct {
+	Name  string  `json:"name"`
+	Run   string  `json:"run"`
+	Ckpt  Ckpt    `json:"ckpt"`
+	Spec  RunSpec `json:"spec"`
+	Owner []int32 `json:"owner"`
+	Hash  string  `json:"hash"`
+	Fault []Fault `json:"faults,omitempty"`
+}
+
+// Result answers one entry.
+type Result struct {
+	Err string     `json:"err,omitempty"`
+	At  clock.Time `json:"at,omitempty"`
+	Run string     `json:"run,omitempty"`
+	Seq uint64     `json:"seq"`
+}
+
+// Bounds of the state.
+const (
+	maxCmds   = 4096
+	maxPast   = 8
+	maxCkpts  = 3
+	maxFaults = 100_000
+	maxSaved  = 64
+)
+
+// NewState is the empty ledger.
+func NewState() *State {
+	return &State{Members: map[string]*Member{}, Results: map[string]Result{}}
+}
+
+// Encode writes the state canonically (JSON sorts map keys).
+func (s *State) Encode() ([]byte, error) { return json.Marshal(s) }
+
+// DecodeState reads what Encode wrote.
+func DecodeState(b []byte) (*State, error) {
+	s := NewState()
+	if err := json.Unmarshal(b, s); err != nil {
+		return nil, fmt.Errorf("coord: malformed ledger state: %w", err)
+	}
+	if s.Members == nil || s.Results == nil || len(s.Cmds) > maxCmds {
+		return nil, fmt.Errorf("coord: malformed ledger state")
+	}
+	return s, nil
+}
+
+// Apply executes one entry. Whatever is refused changes nothing but the list
+// of remembered commands.
+func (s *State) Apply(e *Entry) Result {
+	s.Seq++
+	if e.Cmd != "" {
+		if r, ok := s.Results[e.Cmd]; ok {
+			return r
+		}
+	}
+	r := s.apply(e)
+	r.Seq = s.Seq
+	if e.Cmd != "" {
+		s.remember(e.Cmd, r)
+	}
+	return r
+}
+
+func (s *State) remember(cmd string, r Result) {
+	if len(s.Cmds) == maxCmds {
+		delete(s.Results, s.Cmds[0])
+		s.Cmds = append(s.Cmds[:0], s.Cmds[1:]...)
+	}
+	s.Cmds = append(s.Cmds, cmd)
+	s.Results[cmd] = r
+}
+
+func refuse(format string, a ...any) Result { return Result{Err: fmt.Sprintf(format, a...)} }
+
+func (s *State) apply(e *Entry) Result {
+	switch e.Kind {
+	case KindSubmit:
+		return s.submit(e)
+	case KindMember:
+		return s.member(e)
+	case KindEvict:
+		return s.evict(e)
+	}
+	if s.Run == nil {
+		return refuse("no run is on the cluster")
+	}
+	if e.Run != "" && e.Run != s.Run.Spec.ID {
+		return refuse("run %s is not current, %s is", e.Run, s.Run.Spec.ID)
+	}
+	if s.Run.Phase == Ended || s.Run.Phase == Failed {
+		return refuse("run %s is over: %s", s.Run.Spec.ID, s.Run.Phase)
+	}
+	r := s.run(e)
+	r.Run = s.Run.Spec.ID
+	return r
+}
+
+func (s *State) run(e *Entry) Result {
+	switch r := s.Run; e.Kind {
+	case KindPlace:
+		return r.place(e)
+	case KindMove:
+		return s.move(e)
+	case KindGrant:
+		return r.grant(e)
+	case KindFault:
+		return r.fault(e, s.Seq)
+	case KindPause:
+		r.Paused, r.StepTo = true, 0
+		return Result{At: r.Grant}
+	case KindResume:
+		r.Paused, r.StepTo = false, 0
+		return Result{At: r.Grant}
+	case KindStep:
+		r.Paused = true
+		r.StepTo = max(r.Grant, r.StepTo).Add(clock.Duration(e.At))
+		return Result{At: r.StepTo}
+	case KindPace:
+		if e.Pace == nil || e.Pace.Num < 0 || e.Pace.Den <= 0 {
+			return refuse("a pace is a number of virtual seconds a second, not negative")
+		}
+		r.Pace = *e.Pace
+		return Result{At: r.Grant}
+	case KindStop:
+		r.StopAt = min(r.StopAt, max(e.At, r.Grant))
+		return Result{At: r.StopAt}
+	case KindCkptPlan:
+		return r.ckptPlan(e)
+	case KindCkptCommit:
+		return s.ckptCommit(e)
+	case KindRollback:
+		return r.rollback(e)
+	case KindDone:
+		return s.done(e)
+	case KindFail:
+		s.over(Failed, e.Why)
+		return Result{}
+	}
+	return refuse("entry kind %q is unknown", e.Kind)
+}
+
+func (s *State) submit(e *Entry) Result {
+	switch {
+	case e.Spec == nil || e.Spec.ID == "" || len(e.Spec.Files) == 0:
+		return refuse("a run needs an id and a file")
+	case s.Run != nil && s.Run.Phase != Ended && s.Run.Phase != Failed:
+		return refuse("run %s is still %s: stop it first", s.Run.Spec.ID, s.Run.Phase)
+	}
+	r := &Run{Spec: *e.Spec, Phase: Placing, StopAt: clock.Never, Paused: e.Spec.Pause, Pace: Pace{0, 1}}
+	if name := e.Spec.Restore; name != "" {
+		sv := s.saved(name)
+		if sv == nil {
+			return refuse("no snapshot %q: snapshots are %v", name, s.savedNames())
+		}
+		c := sv.Ckpt
+		r.Start = &c
+		r.Spec.Files, r.Spec.Set, r.Spec.Seed = sv.Spec.Files, sv.Spec.Set, sv.Spec.Seed
+		r.Owner, r.Hash = sv.Owner, sv.Hash
+		r.Faults = append([]Fault(nil), sv.Fault...)
+		r.Grant = c.B
+	}
+	if s.Run != nil {
+		s.Past = append(s.Past, s.Run)
+		if len(s.Past) > maxPast {
+			s.Past = s.Past[1:]
+		}
+	}
+	s.Run = r
+	return Result{Run: r.Spec.ID}
+}
+
+func (s *State) saved(name string) *Saved {
+	for i := range s.Saved {
+		if s.Saved[i].Name == name {
+			return &s.Saved[i]
+		}
+	}
+	return nil
+}
+
+func (s *State) savedNames() []string {
+	l := []string{}
+	for i := range s.Saved {
+		l = append(l, s.Saved[i].Name)
+	}
+	sort.Strings(l)
+	return l
+}
+
+func (s *State) member(e *Entry) Result {
+	if e.Member == nil || e.Member.Name == "" || e.Member.Boot == "" {
+		return refuse("a member needs a name and a boot id")
+	}
+	m := *e.Member
+	m.Up = true
+	s.Members[m.Name] = &m
+	return Result{}
+}
+
+func (s *State) evict(e *Entry) Result {
+	m := s.Members[e.To]
+	if m == nil || e.Name != "" && m.Boot != e.Name {
+		return refuse("no member %s with boot %s", e.To, e.Name)
+	}
+	m.Up, m.Why = false, e.Why
+	return Result{}
+}
+
+func (r *Run) place(e *Entry) Result {
+	if r.Phase != Placing {
+		return refuse("run %s is placed already", r.Spec.ID)
+	}
+	if len(e.Slots) == 0 || len(e.Owner) == 0 || e.Hash == "" {
+		return refuse("a placement needs slots, owners and the plan's hash")
+	}
+	if r.Start != nil && (len(e.Slots) != len(r.Start.Blobs) || e.Hash != r.Hash) {
+		return refuse("the snapshot has %d slots of plan %.12s, the placement %d of %.12s", len(r.Start.Blobs), r.Hash, len(e.Slots), e.Hash)
+	}
+	for _, s := range e.Owner {
+		if s < 0 || int(s) >= len(e.Slots) {
+			return refuse("slot %d of %d", s, len(e.Slots))
+		}
+	}
+	r.Slots, r.Owner, r.Hash, r.Phase = append([]Slot(nil), e.Slots...), e.Owner, e.Hash, Running
+	for i := range r.Slots {
+		r.Slots[i].Inc, r.Slots[i].Done = 1, nil
+	}
+	return Result{}
+}
+
+func (s *State) move(e *Entry) Result {
+	r := s.Run
+	if e.Slot < 0 || e.Slot >= len(r.Slots) || s.Members[e.To] == nil {
+		return refuse("slot %d to %q", e.Slot, e.To)
+	}
+	x := &r.Slots[e.Slot]
+	if x.Inc != e.Inc {
+		return refuse("slot %d has incarnation %d, not %d", e.Slot, x.Inc, e.Inc)
+	}
+	x.Owner, x.Inc, x.Done = e.To, x.Inc+1, nil
+	r.Moves++
+	return Result{}
+}
+
+// grant raises the horizon (I7: it never falls). A paused run is granted only
+// up to its step.
+func (r *Run) grant(e *Entry) Result {
+	end := e.At
+	if r.Paused {
+		end = min(end, r.StepTo)
+	}
+	r.Grant = max(r.Grant, end)
+	return Result{At: r.Grant}
+}
+
+// fault gives a fault its instant: never in anybody's past, by log order alone
+// (whoever runs past Grant has applied a later grant, hence this entry).
+func (r *Run) fault(e *Entry, seq uint64) Result {
+	if e.Fault == nil || e.Fault.Text == "" && !e.Fault.Clear {
+		return refuse("a fault needs its text")
+	}
+	if len(r.Faults) >= maxFaults {
+		return refuse("%d live faults, at most %d", len(r.Faults), maxFaults)
+	}
+	f := *e.Fault
+	f.Seq = seq
+	f.Eff = max(f.Want, r.Grant)
+	if f.Eff >= r.StopAt {
+		return refuse("the run stops at %v, before the fault at %v", r.StopAt, f.Eff)
+	}
+	if f.Name == "" {
+		f.Name = fmt.Sprintf("live-%d", len(r.Faults)+1)
+	}
+	if f.Clear && r.named(f.Name) == nil {
+		return refuse("no live fault %q", f.Name)
+	}
+	if !f.Clear && r.named(f.Name) != nil {
+		return refuse("a fault %q is there already", f.Name)
+	}
+	r.Faults = append(r.Faults, f)
+	return Result{At: f.Eff}
+}
+
+func (r *Run) named(name string) *Fault {
+	for i := range r.Faults {
+		if r.Faults[i].Name == name && !r.Faults[i].Clear {
+			return &r.Faults[i]
+		}
+	}
+	return nil
+}
+
+// ckptPlan fixes the boundary at or after the grant: everybody learns of it
+// before anybody can pass it.
+func (r *Run) ckptPlan(e *Entry) Result {
+	if r.Plan != nil {
+		if e.Name == "" || r.Plan.Name != "" {
+			return refuse("a checkpoint at %v is under way", r.Plan.B)
+		}
+	}
+	r.Plan = &Ckpt{B: max(e.At, r.Grant), Name: e.Name}
+	return Result{At: r.Plan.B}
+}
+
+// ckptCommit accepts a checkpoint whose reports all come from current
+// incarnations (I6): a superseded one may have run ahead of its successor, and
+// collecting batches on its word would starve that one.
+func (s *State) ckptCommit(e *Entry) Result {
+	r, c := s.Run, e.Ckpt
+	if c == nil || r.Plan == nil || c.B != r.Plan.B {
+		return refuse("no checkpoint is planned there")
+	}
+	if len(c.Blobs) != len(r.Slots) {
+		return refuse("%d blobs for %d slots", len(c.Blobs), len(r.Slots))
+	}
+	for i, b := range c.Blobs {
+		if b.Inc != r.Slots[i].Inc {
+			return refuse("slot %d reports as incarnation %d, current is %d", i, b.Inc, r.Slots[i].Inc)
+		}
+		if b.N != c.N {
+			return refuse("slot %d was cut before window %d, others before %d", i, b.N, c.N)
+		}
+	}
+	x := *c
+	x.Name = r.Plan.Name
+	r.Ckpts = append(r.Ckpts, x)
+	if len(r.Ckpts) > maxCkpts {
+		r.Ckpts = r.Ckpts[1:]
+	}
+	r.Plan = nil
+	if x.Name != "" {
+		s.save(x)
+	}
+	return Result{At: c.B}
+}
+
+// errNoStart: there is nothing before a snapshot to go back to.
+const errNoStart = "the snapshot that the run began from cannot be read"
+
+// rollback forgets the checkpoint at e.At and starts all slots again from the
+// one before, or from zero: nobody retains batches older than the last commit.
+func (r *Run) rollback(e *Entry) Result {
+	n := len(r.Ckpts)
+	switch {
+	case n > 0 && r.Ckpts[n-1].B == e.At:
+		r.Ckpts = r.Ckpts[:n-1]
+	case n == 0 && r.Start != nil && r.Start.B == e.At:
+		return refuse(errNoStart)
+	default:
+		return refuse("the last checkpoint is not at %v", e.At)
+	}
+	r.Plan = nil
+	for i := range r.Slots {
+		r.Slots[i].Inc++
+		r.Slots[i].Done = nil
+	}
+	r.Moves += len(r.Slots)
+	return Result{}
+}
+
+func (s *State) save(c Ckpt) {
+	r := s.Run
+	sv := Saved{Name: c.Name, Run: r.Spec.ID, Ckpt: c, Spec: r.Spec, Owner: r.Owner, Hash: r.Hash}
+	for _, f := range r.Faults {
+		sv.Fault = append(sv.Fault, f)
+	}
+	if old := s.saved(c.Name); old != nil {
+		*old = sv
+		return
+	}
+	s.Saved = append(s.Saved, sv)
+	if len(s.Saved) > maxSaved {
+		s.Saved = s.Saved[1:]
+	}
+}
+
+func (s *State) done(e *Entry) Result {
+	r := s.Run
+	if e.Slot < 0 || e.Slot >= len(r.Slots) || e.Done == nil {
+		return refuse("slot %d of %d", e.Slot, len(r.Slots))
+	}
+	if x := &r.Slots[e.Slot]; x.Inc != e.Inc {
+		return refuse("slot %d has incarnation %d, not %d", e.Slot, x.Inc, e.Inc)
+	}
+	for i := range r.Slots {
+		if d := r.Slots[i].Done; d != nil && (d.At != e.Done.At || d.Windows != e.Done.Windows || d.End != e.Done.End) {
+			s.over(Failed, fmt.Sprintf("diverged: slot %d ended at %v after %d windows, slot %d at %v after %d", e.Slot, e.Done.At, e.Done.Windows, i, d.At, d.Windows))
+			return refuse("%s", r.Why)
+		}
+	}
+	r.Slots[e.Slot].Done = e.Done
+	for i := range r.Slots {
+		if r.Slots[i].Done == nil {
+			return Result{}
+		}
+	}
+	s.over(Ended, "")
+	return Result{}
+}
+
+func (s *State) over(p Phase, why string) {
+	s.Run.Phase, s.Run.Why, s.Run.Plan = p, why, nil
+}
+
+// Ckpt returns the checkpoint a slot starts from: the last committed one, else
+// the snapshot the run began from, else nil (time zero).
+func (r *Run) Ckpt() *Ckpt {
+	if n := len(r.Ckpts); n > 0 {
+		return &r.Ckpts[n-1]
+	}
+	return r.Start
+}
+
+// Digest is the digest of an ended run.
+func (r *Run) Digest() string {
+	var g actors.Digest
+	for i := range r.Slots {
+		if d := r.Slots[i].Done; d != nil {
+			g = g.Plus(actors.Digest{Hi: d.Digest[0], Lo: d.Digest[1]})
+		}
+	}
+	return g.String()
+}
