@@ -3,7 +3,9 @@ package fabric
 import (
 	"fmt"
 	"sort"
+	"strings"
 
+	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/topology"
 )
 
@@ -107,5 +109,52 @@ func (g *WaitGraph) Names(cycle []Node) []string {
 	for _, n := range cycle {
 		out = append(out, fmt.Sprintf("%s:%d/%d", g.plan.Devices[n.Dev].Name, n.Port, n.Prio))
 	}
+	return out
+}
+
+// DeadlockWatch looks for deadlocks between windows. It asks the devices only
+// when an edge may have changed, and reports each cycle once while it lasts.
+type DeadlockWatch struct {
+	plan  *topology.Plan
+	sws   []*Switch
+	gen   uint64
+	open  map[string]bool
+	edges []WaitEdge
+}
+
+// NewDeadlockWatch watches the switches that this process hosts.
+func NewDeadlockWatch(plan *topology.Plan, sws []*Switch) *DeadlockWatch {
+	return &DeadlockWatch{plan: plan, sws: sws, open: map[string]bool{}}
+}
+
+// Look returns the cycles that closed since the last look, in the form of
+// [WaitGraph.Names]. now is the window's start: every event before it is done.
+func (w *DeadlockWatch) Look(now clock.Time) [][]string {
+	var gen uint64
+	for _, s := range w.sws {
+		gen += s.WaitGen()
+	}
+	if gen == w.gen {
+		return nil
+	}
+	w.gen = gen
+	g := NewWaitGraph(w.plan)
+	for _, s := range w.sws {
+		w.edges = s.WaitEdges(now, w.edges[:0])
+		g.Add(s.ID(), w.edges)
+	}
+	return w.fresh(g)
+}
+
+func (w *DeadlockWatch) fresh(g *WaitGraph) (out [][]string) {
+	open := map[string]bool{}
+	for _, c := range g.Cycles() {
+		names := g.Names(c)
+		key := strings.Join(names, " ")
+		if open[key] = true; !w.open[key] {
+			out = append(out, names)
+		}
+	}
+	w.open = open
 	return out
 }

@@ -143,7 +143,7 @@ func (l *lab) build(workers int, window clock.Duration) {
 		for k := range d.Ports {
 			p := &d.Ports[k]
 			ports = append(ports, actors.Ports{Peer: p.Peer, PeerPort: int32(p.PeerPort)})
-			w = min(w, p.EgressHalf+p.Prop+p.PeerIngressHalf)
+			w = min(w, p.EgressHalf+p.Prop+p.PeerIngressHalf, p.Prop+p.PeerResponse-p.PeerEgressHalf+p.Rate.Span(84))
 		}
 		cfg.Cables = append(cfg.Cables, ports)
 		if d.Switch != nil {
