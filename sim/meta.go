@@ -63,6 +63,12 @@ type Hop struct {
 	CT    bool           // the receiver cuts through
 }
 
+// span is what n bytes take on an idle link, rounded as the ports round.
+func (h *Hop) span(n int64) clock.Duration {
+	d, _ := h.Rate.Serialise(n, 0)
+	return d
+}
+
 // Path follows the first member of each route group from RNIC a to RNIC b;
 // equal-cost members have equal idle latency. Nil when there is no route.
 func Path(plan *topology.Plan, a, b uint32) []Hop {
@@ -91,14 +97,14 @@ func Path(plan *topology.Plan, a, b uint32) []Hop {
 func oneWay(hops []Hop, n int64, l, last int64) clock.Duration {
 	var t, slowest clock.Duration
 	for i, h := range hops {
-		full := h.Rate.Span(l + wire.Overhead)
+		full := h.span(l + wire.Overhead)
 		slowest = max(slowest, full)
 		t += h.Fixed
 		if h.CT && i+1 < len(hops) && hops[i+1].Rate <= h.Rate {
-			t += h.Rate.Span(64)
+			t += h.span(64)
 			continue
 		}
-		t += h.Rate.Span(last + wire.Overhead)
+		t += h.span(last + wire.Overhead)
 	}
 	return t + clock.Duration(n-1)*slowest
 }

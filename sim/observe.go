@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"runtime"
 	"slices"
 	"syscall"
@@ -74,24 +75,9 @@ func (f *Fabric) drain(o *Options) {
 		return
 	}
 	slices.SortFunc(f.rec, func(a, b record.Record) int {
-		switch {
-		case a.At != b.At:
-			return cmp(a.At < b.At)
-		case a.Dev != b.Dev:
-			return cmp(a.Dev < b.Dev)
-		case a.Seq != b.Seq:
-			return cmp(a.Seq < b.Seq)
-		}
-		return 0
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Dev, b.Dev), cmp.Compare(a.Seq, b.Seq))
 	})
 	o.Records(f.rec)
-}
-
-func cmp(less bool) int {
-	if less {
-		return -1
-	}
-	return 1
 }
 
 // cost measures what a run takes of the machine.

@@ -1,0 +1,36 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/report"
+)
+
+// Sample is one finished request.
+type Sample struct {
+	Flow       int32
+	Start, End clock.Time // posted, completed
+	Status     report.Status
+}
+
+// Samples returns every finished request of a run that has ended, by time of
+// completion, then flow. [Options.OnBuild] hands out the fabric.
+func (f *Fabric) Samples(end clock.Time) []Sample {
+	var out []Sample
+	for _, n := range f.Nodes {
+		if n == nil {
+			continue
+		}
+		var p report.Part
+		n.Fill(&p, end)
+		for i := range p.Samples.Flow {
+			out = append(out, Sample{p.Samples.Flow[i], p.Samples.Start[i], p.Samples.End[i], p.Samples.Status[i]})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Sample) int {
+		return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.Flow, b.Flow))
+	})
+	return out
+}
