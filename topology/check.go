@@ -124,6 +124,10 @@ func (c *checker) checkSeq(n *node, s *spec, field string) {
 		if id := x.get("name"); id != nil && id.kind == nScalar {
 			name = field + "." + clip(id.text)
 		}
+		if x.kind == nNull {
+			c.fail(x, name, "", "is empty; must be "+s.item.describe(), "")
+			continue
+		}
 		c.check(x, s.item, name)
 	}
 }
