@@ -45,6 +45,7 @@ type QueueCount struct {
 // PortCount is one port. Frames of PFC and 802.3x are only in PFC and Pause.
 type PortCount struct {
 	Rx, Tx     Count // handed to the device; put onto the cable
+	Queue      [8]QueueCount
 	Injected   Count // put onto the cable by faults
 	Lost       Count // of Tx and Injected, dropped on the cable by this end
 	RxInjected Count // made by faults on arrival
@@ -54,7 +55,6 @@ type PortCount struct {
 	Pause      uint64 // 802.3x frames received (ignored)
 	PFC        [8]PFCCount
 	PG         [8]PGCount
-	Queue      [8]QueueCount
 }
 
 // Counters returns a port's counters (number from 1). Read only.

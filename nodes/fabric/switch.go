@@ -72,41 +72,42 @@ type Hasher struct {
 	n     uint64 // sprayed packets
 }
 
-// portState is one port. What every frame touches comes first.
+// portState is one port. What every frame touches comes first, in few cache
+// lines.
 type portState struct {
-	port     port.Port
 	nonEmpty uint8  // queues that hold frames
 	pfcOn    uint8  // priorities with PFC
 	xoffSent uint8  // PGs whose XOFF was announced
 	ident    bool   // PFC priority n stops queue n
 	upOut    bool   // frames may be sent
-	member   bool   // ECMP may choose the port
 	pfcOff   bool   // fault: PFC neither sent nor honoured
+	hasDog   bool   // a watchdog runs
+	member   bool   // ECMP may choose the port
 	mtu      uint16 // largest L
+	quanta   uint16
 	holding  bool
-	hasDog   bool
 	wred     *[8]WRED
 	wire     Wire
+	maps     maps
+	port     port.Port
+	c        PortCount
 	sched    Scheduler
 	q        [8]queue
-	maps     maps
 	dog      *[8]Watchdog
 	dogOf    [8]uint8 // queue → priority whose watchdog guards it
 	pgPrios  [8]uint8 // priorities that XOFF of a PG pauses
+	outages  outages
 	held     wire.Frame
 	heldTo   decision
-	outages  outages
-	quanta   uint16
-	c        PortCount
 	plan     *topology.Port
 }
 
-// maps is the classification of a port: DSCP → TC as frames come in, TC → PG
-// on ingress, TC → queue on egress, PFC priority → queue.
+// maps is the classification of a port: TC → PG on ingress, TC → queue on
+// egress, DSCP → TC as frames come in, PFC priority → queue.
 type maps struct {
-	dscpToTC   [64]uint8
 	tcToPG     [8]uint8
 	tcToQueue  [8]uint8
+	dscpToTC   [64]uint8
 	pfcToQueue [8]uint8
 }
 
@@ -145,7 +146,7 @@ func (s *Switch) initPort(i int) {
 	p.plan, p.upOut, p.member = pp, true, true
 	p.mtu = uint16(min(pp.MTU, 1<<16-1))
 	p.quanta = pp.PFC.Quanta
-	p.maps = maps{pp.QoS.DSCPToTC, pp.QoS.TCToPG, pp.QoS.TCToQueue, pp.QoS.PFCToQueue}
+	p.maps = maps{pp.QoS.TCToPG, pp.QoS.TCToQueue, pp.QoS.DSCPToTC, pp.QoS.PFCToQueue}
 	p.ident = true
 	for n := range 8 {
 		p.ident = p.ident && p.maps.pfcToQueue[n] == uint8(n)
