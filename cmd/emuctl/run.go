@@ -100,7 +100,7 @@ func (a *app) execRun(ctx context.Context, l *loaded, f *runFlags, events bool) 
 	if err != nil {
 		return nil, nil, err
 	}
-	res.Detail.Events = log.events
+	res.Detail.Events, res.Detail.Resolved = log.events, l.plan.Resolved()
 	w.finish(res)
 	for _, w := range l.warns {
 		res.Findings = append(res.Findings, report.Finding{Code: w.Code, Where: w.Where, Text: w.Text})
