@@ -385,3 +385,56 @@ func (l *lab) stored() (n uint64) {
 	}
 	return n
 }
+
+// TestTwoPriorities: one frame pauses 3 and resumes 4, and leaves 5 alone.
+func TestTwoPriorities(t *testing.T) {
+	l := pair(t)
+	l.each(func(_ *topology.Device, p *topology.Port) { p.PFC.Lossless[4], p.PFC.Lossless[5] = true, true })
+	l.build(1, 0)
+	s := l.sws["leaf1"]
+	var f, g wire.Frame
+	f.Kind, g.Kind = wire.KindPFC, wire.KindPFC
+	f.SetPFCTime(4, 65535)
+	f.SetPFCTime(5, 65535)
+	g.SetPFCTime(3, 65535)
+	g.SetPFCTime(4, 0)
+	s.control(clock.Time(10*us), 2, &f)
+	s.control(clock.Time(20*us), 2, &g)
+	if m := s.ports[1].pausedQueues(clock.Time(21 * us)); m != 1<<3|1<<5 {
+		t.Errorf("paused %08b, want 3 and 5", m)
+	}
+	if rx, _ := s.PauseTimes(2, 4, clock.Time(50*us)); rx != 10*us {
+		t.Errorf("priority 4 was paused for %v, want 10 µs", rx)
+	}
+	if c := s.Counters(2).PFC; c[4].RxPause != 1 || c[4].RxResume != 1 || c[4].On2Off != 1 || c[5].On2Off != 0 {
+		t.Errorf("%+v", c[4])
+	}
+}
+
+// TestR16Headroom: two senders to one with frames of 4158 B: the computed
+// headroom loses nothing, half of it and none at all do.
+func TestR16Headroom(t *testing.T) {
+	const h = 20_940 + 12_500 // response 1 µs at 100G
+	for _, c := range []struct {
+		bytes int64
+		lossy bool
+	}{{h, false}, {h / 2, true}, {0, true}} {
+		l := newLab(t)
+		l.sw("leaf1").Switch.BufferBytes = 1 << 20
+		l.rx("h1", "h2", "h3")
+		for _, n := range []string{"h1", "h2", "h3"} {
+			l.link(n, "leaf1", 100*clock.Gbps, 500*ns)
+		}
+		l.each(func(_ *topology.Device, p *topology.Port) { p.Headroom[3] = (c.bytes + 207) / 208 })
+		for _, n := range []string{"h1", "h3"} {
+			l.hosts[n].send(stream{to: 2, len: 4158, dscp: 3})
+		}
+		l.build(1, 0)
+		l.run(ms)
+		s := l.sws["leaf1"]
+		lost := s.Counters(1).PG[3].Drops + s.Counters(3).PG[3].Drops
+		if (lost > 0) != c.lossy || lost != s.Drops()[record.BufferHeadroom] || s.Counters(1).PG[3].XOFF == 0 {
+			t.Errorf("headroom %d B: %d lost, %d XOFF", c.bytes, lost, s.Counters(1).PG[3].XOFF)
+		}
+	}
+}
