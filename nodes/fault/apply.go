@@ -44,7 +44,7 @@ func (d *Device) takes(st *state, port int, side Dir, f *wire.Frame) bool {
 
 // swallows is the test of a blackhole: the destination and the hash bucket.
 func (d *Device) swallows(st *state, port int, f *wire.Frame) bool {
-	if st.DstRNIC != 0 && f.Dst != st.DstRNIC {
+	if st.DstRNIC != 0 && f.Dst&^altBit != st.DstRNIC {
 		return false
 	}
 	if st.Bucket < 0 {

@@ -204,7 +204,7 @@ func (d *Device) settle(now clock.Time) {
 // frameRecord names the packet a fault acted on.
 func frameRecord(now clock.Time, port int, f *wire.Frame) record.Record {
 	return record.Record{
-		At: now, Port: uint16(port), Src: f.Src, Dst: f.Dst, QPN: f.DstQPN(), PSN: uint32(f.PSN()),
+		At: now, Port: uint16(port), Src: f.Src &^ altBit, Dst: f.Dst &^ altBit, QPN: f.DstQPN(), PSN: uint32(f.PSN()),
 		Op: uint8(f.Op()), Iter: f.Iter,
 	}
 }

@@ -122,6 +122,9 @@ func qpTuples(plan *topology.Plan, dev int32, qpn uint32) []tuple {
 	return slices.Compact(out)
 }
 
+// altBit marks addresses of the alternate path; a flow is the same on both.
+const altBit = 1 << 23
+
 // ok reports whether f is meant. Without any condition every frame but the
 // link-local ones (PFC, PAUSE) is.
 func (m *match) ok(f *wire.Frame) bool {
@@ -155,7 +158,7 @@ func (m *match) ok(f *wire.Frame) bool {
 }
 
 func (m *match) hasTuple(f *wire.Frame) bool {
-	t := tuple{f.Src, f.Dst, f.DstQPN()}
+	t := tuple{f.Src &^ altBit, f.Dst &^ altBit, f.DstQPN()}
 	if !roce(f) {
 		t.qpn = 1<<24 | uint32(f.SPort)
 	}

@@ -105,6 +105,9 @@ func newConfig(plan *topology.Plan, nic *topology.NIC, par *topology.QPParams, m
 	case "renak":
 		c.RNREarly = qp.RNREarlyRenak
 	}
+	if p.ADP {
+		c.ADP = qp.DefaultADP()
+	}
 	c.Timeout = timeoutOf(par)
 	return c
 }

@@ -88,7 +88,9 @@ func (r *RNIC) settle(now clock.Time, i int32, p *pair) {
 		r.notes(now, p)
 	}
 	if fx.Acked > 0 {
-		r.lastProgress = now
+		if r.nic.Recovery != "go-back-0" { // it gives up what was acknowledged: messages count
+			r.lastProgress = now
+		}
 		p.acked += fx.Acked
 	}
 	if len(fx.Recvs) > 0 {

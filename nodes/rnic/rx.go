@@ -28,6 +28,9 @@ func (r *RNIC) arrive(now clock.Time, num int, f *wire.Frame) {
 
 // accept checks a frame and gives it to the receive buffer or the transport.
 func (r *RNIC) accept(now clock.Time, i int, f *wire.Frame) {
+	if f.Dst == r.k|altBit {
+		f.Src, f.Dst = f.Src&^altBit, r.k
+	}
 	if f.Flags()&(wire.FlagBadFCS|wire.FlagBadHdr|wire.FlagBadICRC) != 0 || f.Dst != r.k {
 		r.refuse(now, i, f)
 		return
@@ -132,6 +135,7 @@ func (r *RNIC) pauseFrame(now clock.Time, i int, f *wire.Frame) {
 			r.resumed(u, p, prio)
 		}
 		r.chain.Mix(now, 0xFC<<56|uint64(prio), uint64(q))
+		r.pauses = true
 		was, is := p.Pause(now, prio, q)
 		switch {
 		case is && !was:

@@ -119,6 +119,10 @@ func (r *RNIC) turn(now clock.Time, i int, p *txPort, f *wire.Frame) bool {
 	return ok
 }
 
+// altBit marks the addresses of frames that travel between second ports of
+// RNICs (alternate path); switches route them by AltRoute.
+const altBit = 1 << 23
+
 // emit puts a dequeued frame on the cable.
 func (r *RNIC) emit(now clock.Time, i int, p *txPort, f *wire.Frame) {
 	p.Transmit(now, f)
@@ -133,6 +137,9 @@ func (r *RNIC) emit(now clock.Time, i int, p *txPort, f *wire.Frame) {
 		}
 	}
 	r.chain.Mix(now, uint64(f.Op())<<56|uint64(f.DstQPN())<<32|uint64(f.PSN()), uint64(f.At)^uint64(f.Iter)<<56)
+	if i == 1 {
+		f.Src, f.Dst = f.Src|altBit, f.Dst|altBit
+	}
 	if r.faults.wire {
 		r.faults.send(r, now, i, p, f)
 		return
