@@ -100,6 +100,7 @@ type Engine struct {
 	Observe func(start clock.Time, n uint64)
 
 	now     clock.Time // start of the next window
+	start   clock.Time // of the running window
 	windows uint64
 	stop    clock.Time
 	merged  Summary // of the running window
@@ -301,6 +302,7 @@ func (e *Engine) Step(ctx context.Context) (Result, error) {
 		if e.Observe != nil {
 			e.Observe(start, e.windows)
 		}
+		e.start = start
 		e.window(end)
 		return Result{}, nil
 	}
@@ -373,9 +375,9 @@ const minParallel = 16
 func (e *Engine) advance(d int32, end clock.Time) {
 	in, out, st := &e.in[d], &e.out[d], &e.st[d]
 	out.end = end
-	in.begin(end)
+	in.begin(e.start, end)
 	e.actors[d].Advance(end, in, out, st)
-	if len(in.heap) != 0 {
+	if in.pos != len(in.ev) {
 		panic(fmt.Sprintf("actors: %s left arrivals before the window's end", e.cfg.Names[d]))
 	}
 	if st.Next < end {

@@ -43,7 +43,7 @@ func New(s Spec) *Fabric {
 		name := fmt.Sprintf("relay%d", i+1)
 		f.Config.Names[i] = name
 		r := &Relay{id: int32(i), seed: s.Seed, burst: s.Burst, chain: actors.NewChain(s.Seed, name)}
-		r.arm(clock.Time(clock.Duration(clock.Mix(s.Seed, uint64(i), 1)%3)*Grid), clock.Mix(s.Seed, uint64(i), 2))
+		r.arm(clock.Time(clock.Duration(clock.Mix(s.Seed, uint64(i), 1)%3)*Grid), clock.Mix(s.Seed, uint64(i), 2)|1)
 		f.Relays[i] = r
 	}
 	for i := range s.Relays {

@@ -114,13 +114,13 @@ func (o *oracle) instant(d int, t clock.Time) {
 }
 
 // arrival takes the first frame of relay d at t in the order (keyed hash,
-// channel, ordinal), heads of streams only.
+// channel, late frames last, ordinal), heads of streams only.
 func (o *oracle) arrival(d int, t clock.Time) (f wire.Frame, port int, ok bool) {
 	var best, bestKey uint64
 	bestLate := -1
 	for p, s := range o.in[d] {
 		if len(s.fifo) > 0 && s.fifo[0].At == t {
-			tie := clock.Mix(o.f.Config.Seed, s.key, s.popped) | 1
+			tie := clock.Mix(o.f.Config.Seed, s.key, uint64(t))
 			if !ok || tie < best || tie == best && s.key < bestKey {
 				best, bestKey, bestLate, port, ok = tie, s.key, -1, p+1, true
 			}
@@ -129,7 +129,7 @@ func (o *oracle) arrival(d int, t clock.Time) (f wire.Frame, port int, ok bool) 
 			if s.late[i].f.At != t {
 				continue
 			}
-			tie := clock.Mix(o.f.Config.Seed, s.key, s.late[i].ord) | 1
+			tie := clock.Mix(o.f.Config.Seed, s.key, uint64(t))
 			if !ok || tie < best || tie == best && s.key < bestKey {
 				best, bestKey, bestLate, port, ok = tie, s.key, i, p+1, true
 			}
@@ -138,6 +138,9 @@ func (o *oracle) arrival(d int, t clock.Time) (f wire.Frame, port int, ok bool) 
 	}
 	if !ok {
 		return f, 0, false
+	}
+	if t == 1600000 {
+		println("orc", len(o.in[d]), port, bestLate, best)
 	}
 	s := o.in[d][port-1]
 	if bestLate < 0 {

@@ -63,6 +63,7 @@ type Relay struct {
 
 	// Delay is wall time spent in every Advance, to make runs last.
 	Delay time.Duration
+	Trace func(clock.Time, uint64, uint64)
 }
 
 // OnFault applies a disturbance.
@@ -109,13 +110,13 @@ func (r *Relay) OnTimer(t clock.Time, emit Emit) {
 		r.send(t, &p, true, emit)
 	}
 	r.send(t, &f, false, emit)
-	if r.burst > 0 {
+	if r.burst > 0 && x.id&1 == 1 { // held tokens have even ids
 		r.burst--
 		gap := clock.Duration(x.id%13) * Grid
 		if x.id%17 == 0 {
 			gap = 50 * clock.Microsecond // an idle span
 		}
-		r.arm(t.Add(gap), clock.Mix(x.id, r.seed, 7))
+		r.arm(t.Add(gap), clock.Mix(x.id, r.seed, 7)|1)
 	}
 }
 
@@ -125,6 +126,9 @@ func (r *Relay) note(t clock.Time, key, verdict uint64) {
 	r.chain.Mix(t, key, verdict)
 	r.work = t
 	r.evs++
+	if r.Trace != nil {
+		r.Trace(t, key, verdict)
+	}
 }
 
 func (r *Relay) send(t clock.Time, f *wire.Frame, late bool, emit Emit) {

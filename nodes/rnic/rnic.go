@@ -31,17 +31,18 @@ type RNIC struct {
 	ports []txPort
 	chain actors.Chain
 
-	pairs []pair  // by QPN - FirstQPN
-	flows []flow  // that start here, in plan order
-	data  ring    // senders that may have a packet, in turn
-	held  [8]ring // senders whose priority was paused at their turn
-	acks  ring    // pairs with an ACK, NAK or atomic response due
-	cnps  []wire.Frame
-	wake  agenda // pairs: timers and pacing
-	last  int32  // pair whose frame is being sent
-	gated ring   // flows whose gate opened during a call
-	udp   []report.RecvPart
-	start agenda // flows: starts, intervals
+	pairs  []pair  // by QPN - FirstQPN
+	flows  []flow  // that start here, in plan order
+	data   ring    // senders that may have a packet, in turn
+	held   [8]ring // senders whose priority was paused at their turn
+	acks   ring    // pairs with an ACK, NAK or atomic response due
+	cnps   []wire.Frame
+	wake   agenda // pairs: timers and pacing
+	pauses bool   // some pause ran since the start: look for its end
+	last   int32  // pair whose frame is being sent
+	gated  ring   // flows whose gate opened during a call
+	udp    []report.RecvPart
+	start  agenda // flows: starts, intervals
 
 	mem    qp.Memory
 	cnt    qp.Counters
@@ -174,18 +175,32 @@ func (r *RNIC) nextOwn() (clock.Time, clock.Class) {
 			at, class = p.FreeAt(), clock.ClassTxDone
 		}
 	}
-	if t := r.faults.next(); t <= at && t != clock.Never {
-		at, class = t, clock.ClassFault
+	if r.faults.d != nil {
+		if t := r.faults.next(); t <= at && t != clock.Never {
+			at, class = t, clock.ClassFault
+		}
 	}
 	return at, class
 }
 
 // nextTimer is the earliest of QP timers and ends of pauses that hold senders.
-func (r *RNIC) nextTimer() clock.Time { return min(r.wake.next(), r.holdEnd(), r.faults.rx.next()) }
+func (r *RNIC) nextTimer() clock.Time {
+	t := r.wake.next()
+	if r.pauses {
+		t = min(t, r.holdEnd())
+	}
+	if r.faults.d != nil {
+		t = min(t, r.faults.rx.next())
+	}
+	return t
+}
 
 // holdEnd is the earliest end of a pause that something waits for.
 func (r *RNIC) holdEnd() clock.Time {
 	t := clock.Never
+	if !r.pauses {
+		return t
+	}
 	for i := range r.ports {
 		p := &r.ports[i]
 		for prio := range 8 {
@@ -244,7 +259,7 @@ func (r *RNIC) timersDue(now clock.Time) {
 		r.pausesEnded(now)
 		return
 	}
-	if r.faults.rx.next() <= now {
+	if r.faults.d != nil && r.faults.rx.next() <= now {
 		r.faults.rx.due(r, now)
 		return
 	}

@@ -44,6 +44,7 @@ func (r *RNIC) Snapshot(w *snap.Writer) {
 	}
 	w.B = r.np.AppendState(w.B)
 	r.st.snapshot(w)
+	w.Bool(r.pauses)
 	w.U32(r.recSeq)
 	w.U64(r.recLost)
 	w.I64(r.outstanding)
@@ -95,6 +96,7 @@ func (r *RNIC) Restore(s *snap.Reader) error {
 		s.B, s.Err = r.np.ReadState(s.B)
 	}
 	r.st.restore(s)
+	r.pauses = s.Bool()
 	r.recSeq = s.U32()
 	r.recLost = s.U64()
 	r.outstanding = s.I64()

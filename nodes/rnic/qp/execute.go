@@ -133,7 +133,10 @@ func (p *Responder) accept(now clock.Time, n int64, f *wire.Frame) {
 // spare reports whether a responder resource is free; a requester that honours
 // max_rd_atomic always finds one.
 func (p *Responder) spare() bool {
-	return p.head-p.tail < uint32(p.c.cfg.MaxDestRdAtomic)
+	if p.ring == nil {
+		return p.c.cfg.MaxDestRdAtomic > 0
+	}
+	return !p.res(p.head).pend
 }
 
 func (p *Responder) read(now clock.Time, f *wire.Frame, fx *Effects) {
@@ -196,13 +199,11 @@ func (p *Responder) remember(x resource, f *wire.Frame) {
 	if p.ring == nil {
 		p.ring = make([]resource, p.c.cfg.MaxDestRdAtomic)
 	}
-	x.at, x.fresh = f.At.Add(-p.c.cfg.IngressHalf), true
+	x.at = f.At.Add(-p.c.cfg.IngressHalf)
 	x.idx = p.respIdx
 	p.respIdx += x.npkt
-	if p.tail == p.head {
-		p.cur = x.first
-	}
-	p.ring[p.head%uint32(len(p.ring))] = x
+	*p.res(p.head) = x
+	p.mark(p.head)
 	p.head++
 }
 

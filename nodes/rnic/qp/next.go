@@ -6,13 +6,11 @@ import "github.com/rocemu/rocemu/nodes/wire"
 // which takes its turn among data; everything else is an acknowledgement. It
 // is meaningful when ResponseReady says that something is pending.
 func (p *Responder) NextIsData() bool {
-	if p.tail == p.head || p.preAck {
+	if p.pending == 0 {
 		return false
 	}
-	if p.ackSeq != unset && p.ackSeq < p.cur {
-		return false
-	}
-	return p.res(p.tail).op == wire.ReadRequest
+	x := p.res(p.low)
+	return x.op == wire.ReadRequest && !x.ack && (p.ackSeq == unset || p.ackSeq >= x.first+int64(x.k))
 }
 
 // DoneOfCurrent returns how many bytes of the oldest request are acknowledged.

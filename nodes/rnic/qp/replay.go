@@ -77,39 +77,58 @@ func (p *Responder) replayRead(seq int64, f *wire.Frame) {
 	p.replay(i, seq)
 }
 
-// replay answers resource i again from seq. One that still waits for its turn
-// is left to it; an earlier one pre-empts what is being sent, and what follows
-// is sent after it.
+// replay answers resource i again from seq. It pre-empts what is being sent of
+// later resources; that starts over behind it, for the requester drops what
+// comes past a gap. Later resources that were answered in full wait for their
+// own duplicates.
 func (p *Responder) replay(i uint32, seq int64) {
-	if i > p.tail {
-		return
+	x := p.res(i)
+	if x.pend {
+		p.endRun(x)
+		p.begun(x, uint32(seq-x.first))
+	} else {
+		x.k = uint32(seq - x.first)
+		p.mark(i)
 	}
-	if p.replayFrom != unset {
-		p.addPass(p.replayFrom, p.cur)
-	}
-	for j := i; j < p.head; j++ {
-		p.res(j).fresh = true
-	}
-	p.tail, p.cur, p.replayFrom = i, seq, unset
-	if seq < p.sent {
-		p.replayFrom = seq
-	}
-	p.preAck = p.c.cfg.AckBeforeReplay
+	x.ack = p.c.cfg.AckBeforeReplay
 }
 
-// addPass notes that the responses [from, to) have been sent once more.
-func (p *Responder) addPass(from, to int64) {
+// mark queues resource i for an answer from its offset k on.
+func (p *Responder) mark(i uint32) {
+	if p.pending == 0 || i < p.low {
+		if p.pending > 0 {
+			y := p.res(p.low)
+			p.endRun(y)
+			p.begun(y, y.k0)
+		}
+		p.low = i
+	}
+	p.pending++
+	x := p.res(i)
+	x.pend = true
+	p.begun(x, x.k)
+}
+
+// begun starts a run of x at offset k.
+func (p *Responder) begun(x *resource, k uint32) { x.k0, x.k, x.again = k, k, k < x.sentK }
+
+// endRun notes what a run has sent once more.
+func (p *Responder) endRun(x *resource) {
+	if !x.again {
+		return
+	}
+	x.again = false
 	base := int64(0)
 	if n := uint32(len(p.ring)); p.head > n {
 		base = p.res(p.head - n).first
 	}
-	p.passes = addPass(p.passes, from, to, base)
+	p.passes = addPass(p.passes, x.first+int64(x.k0), x.first+int64(x.k), base)
 }
 
 // ResponseReady returns the earliest instant at which a response may leave:
 // zero = now, Never = none is pending.
 func (p *Responder) ResponseReady() clock.Time {
-	if p.tail != p.head || p.ackSeq != unset && (p.nakAt == clock.Never || p.ackSeq < p.nakPSN) {
+	if p.pending > 0 || p.ackSeq != unset && (p.nakAt == clock.Never || p.ackSeq < p.nakPSN) {
 		return 0
 	}
 	return p.nakAt
@@ -119,14 +138,14 @@ func (p *Responder) ResponseReady() clock.Time {
 // packets one by one. False if none may leave at now.
 func (p *Responder) NextResponse(now clock.Time, f *wire.Frame) bool {
 	switch {
-	case p.tail != p.head:
-		x := p.res(p.tail)
-		if p.preAck {
-			p.preAck = false
+	case p.pending > 0:
+		x := p.res(p.low)
+		if x.ack {
+			x.ack = false
 			p.buildAck(f, x.first-1, x.at)
 			return true
 		}
-		if p.ackSeq != unset && p.ackSeq < p.cur {
+		if p.ackSeq != unset && p.ackSeq < x.first+int64(x.k) {
 			break
 		}
 		p.respond(x, f)
@@ -177,45 +196,51 @@ func (p *Responder) syndrome() uint8 {
 // respond builds the next packet of resource x.
 func (p *Responder) respond(x *resource, f *wire.Frame) {
 	*f = p.c.tmpl
-	k := uint32(p.cur - x.first)
-	f.SetPSN(p.wire(p.cur))
+	seq := x.first + int64(x.k)
+	f.SetPSN(p.wire(seq))
 	f.SetAETH(p.syndrome(), p.MSN())
-	f.Index, f.A = x.idx+k+1, uint64(x.at)
-	if p.cur < p.sent {
-		f.Iter = iteration(p.passes, p.cur)
+	f.Index, f.A = x.idx+x.k+1, uint64(x.at)
+	if x.k < x.sentK {
+		f.Iter = iteration(p.passes, seq)
 		p.c.cnt.RetransmittedPackets++
 	}
 	if x.op == wire.ReadRequest {
-		p.readPacket(x, k, f)
+		p.readPacket(x, f)
 	} else {
 		f.Kind, f.B, f.Len = wire.KindAck, x.orig, wire.AtomicAckFr
 		f.SetOp(wire.AtomicAck, f.DstQPN())
 	}
-	p.cur++
-	p.sent = max(p.sent, p.cur)
-	if p.cur == x.end() {
-		if p.tail++; p.tail != p.head {
-			p.cur = p.res(p.tail).first
-		}
+	x.k++
+	if x.k >= x.sentK {
+		p.endRun(x)
+		x.sentK = x.k
 	}
-	if p.replayFrom != unset && p.cur >= p.sent {
-		p.addPass(p.replayFrom, p.sent)
-		p.replayFrom = unset
+	if x.k == x.npkt {
+		p.finished(x)
 	}
 }
 
-func (p *Responder) readPacket(x *resource, k uint32, f *wire.Frame) {
-	off := k << p.c.mtuShift
+// finished moves on to the next resource that waits for an answer.
+func (p *Responder) finished(x *resource) {
+	x.pend = false
+	if p.pending--; p.pending == 0 {
+		return
+	}
+	for p.low++; !p.res(p.low).pend; p.low++ {
+	}
+}
+
+func (p *Responder) readPacket(x *resource, f *wire.Frame) {
+	off, fresh := x.k<<p.c.mtuShift, x.k == x.k0
 	n, op := uint32(p.c.cfg.MTU), wire.ReadRespMiddle
-	if k == x.npkt-1 {
+	if x.k == x.npkt-1 {
 		n, op = x.len-off, wire.ReadRespLast
-		if x.fresh {
+		if fresh {
 			op = wire.ReadRespOnly
 		}
-	} else if x.fresh {
+	} else if fresh {
 		op = wire.ReadRespFirst
 	}
-	x.fresh = false
 	if op == wire.ReadRespMiddle {
 		f.A, f.D = 0, 0
 	}

@@ -35,8 +35,13 @@ type resource struct {
 	rkey  uint32
 	npkt  uint32
 	idx   uint32
+	k0    uint32 // offset at which the run under way began
+	k     uint32 // next offset to send
+	sentK uint32 // highest offset sent + 1
 	op    wire.Opcode
-	fresh bool // the next packet starts a (re)play: FIRST or ONLY
+	pend  bool // a run is under way or waits for its turn
+	again bool // the run sends again what was sent before
+	ack   bool // plain ACK ahead of the run
 }
 
 func (x *resource) end() int64 { return x.first + int64(x.npkt) }
@@ -77,13 +82,12 @@ type Responder struct {
 	reposts []repost
 	rqHead  int
 
-	ring       []resource
-	head, tail uint32 // resources accepted; next to answer
-	cur        int64  // next response packet of ring[tail]
-	sent       int64  // highest response sequence number sent + 1
-	replayFrom int64  // start of the replay under way, unset = none
-	passes     []pass
-	respIdx    uint32 // psn_index of the data stream
+	ring    []resource
+	head    uint32 // resources accepted
+	pending uint32 // of them to be answered
+	low     uint32 // the first of those
+	respIdx uint32 // psn_index of the data stream
+	passes  []pass
 
 	ackSeq   int64 // pending positive ACK, unset = none
 	ackAt    clock.Time
@@ -101,11 +105,10 @@ type Responder struct {
 	nak    nakState
 	nakSyn uint8
 	short  Shortage
-	preAck bool // plain ACK before the replay at tail
 }
 
 func (p *Responder) init(c *Context, psn0 wire.PSN) {
-	*p = Responder{c: c, psn0: psn0, rq: int32(c.cfg.RecvQueue), ackSeq: unset, nakAt: clock.Never, replayFrom: unset}
+	*p = Responder{c: c, psn0: psn0, rq: int32(c.cfg.RecvQueue), ackSeq: unset, nakAt: clock.Never}
 }
 
 func (p *Responder) wire(seq int64) wire.PSN { return p.psn0.Add(int(seq & wire.PSNMask)) }
@@ -235,7 +238,10 @@ var opFlag = [32]uint8{
 func (p *Responder) flush(fx *Effects) {
 	p.c.cnt.RespCQEFlushError += uint64(max(p.rq, 0))
 	p.rq, p.rqDone, p.reposts, p.rqHead = 0, 0, nil, 0
-	p.rob, p.robN, p.ackSeq, p.tail, p.preAck = nil, 0, unset, p.head, false
+	p.rob, p.robN, p.ackSeq, p.pending = nil, 0, unset, 0
+	for i := range p.ring {
+		p.ring[i].pend = false
+	}
 	if p.nakSyn <= wire.SynNAKSequence {
 		p.nakAt = clock.Never // an error NAK still leaves, others are void
 	}

@@ -224,35 +224,49 @@ func (r *Requester) ReadState(b []byte) ([]byte, error) {
 	return k.b, k.err
 }
 
-const resourceBytes = 11 * 8
+const resourceBytes = 14 * 8
 
 func (k *coder) resource(x *resource) {
 	num(k, &x.first)
 	num(k, &x.va, &x.orig, &x.msg)
 	num(k, &x.at)
-	num(k, &x.len, &x.rkey, &x.npkt, &x.idx)
+	num(k, &x.len, &x.rkey, &x.npkt, &x.idx, &x.k0, &x.k, &x.sentK)
 	num(k, &x.op)
-	k.bits(&x.fresh)
+	k.bits(&x.pend, &x.again, &x.ack)
 }
 
 func (p *Responder) code(k *coder) {
-	num(k, &p.epsn, &p.first, &p.cur, &p.sent, &p.replayFrom, &p.ackSeq, &p.nakPSN)
+	num(k, &p.epsn, &p.first, &p.ackSeq, &p.nakPSN)
 	num(k, &p.msn, &p.va)
-	num(k, &p.off, &p.dlen, &p.rkey, &p.head, &p.tail, &p.respIdx, &p.acks, &p.naks, &p.rnrs)
+	num(k, &p.off, &p.dlen, &p.rkey, &p.head, &p.low, &p.pending, &p.respIdx, &p.acks, &p.naks, &p.rnrs)
 	num(k, &p.rq, &p.rqDone)
 	num(k, &p.ackAt, &p.nakAt, &p.rnrUntil)
 	num(k, &p.open)
 	num(k, &p.nak)
 	num(k, &p.nakSyn)
 	num(k, &p.short)
-	k.bits(&p.preAck)
 	k.passes(&p.passes)
 	p.codeReposts(k)
 	p.codeRing(k)
 	p.codeReorder(k)
-	if p.epsn < 0 || p.head-p.tail > uint32(len(p.ring)) || p.open > openWrite || p.nak > nakRNRSeq {
+	if p.epsn < 0 || !p.ringSane() || p.open > openWrite || p.nak > nakRNRSeq {
 		k.fail()
 	}
+}
+
+// ringSane checks that the resources to be answered are where low and pending
+// say, and inside their ranges.
+func (p *Responder) ringSane() bool {
+	n, low := uint32(0), p.head
+	for d := uint32(1); d <= min(p.head, uint32(len(p.ring))); d++ {
+		if x := p.res(p.head - d); x.pend {
+			n, low = n+1, p.head-d
+			if x.k >= x.npkt || x.k0 > x.k || x.sentK > x.npkt {
+				return false
+			}
+		}
+	}
+	return n == p.pending && (n == 0 || low == p.low)
 }
 
 func (p *Responder) codeReposts(k *coder) {

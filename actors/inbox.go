@@ -1,0 +1,177 @@
+package actors
+
+import (
+	"math/bits"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/wire"
+)
+
+// Inbox merges an actor's channels by arrival. At the start of a window it
+// takes every frame that arrives before its end and puts them in order at once,
+// so that each look and each take is an index.
+type Inbox struct {
+	ch   []*Channel // by port number - 1
+	seed uint64
+	act  []uint64 // ports with published frames
+	ev   []arrival
+	pos  int
+	tmp  []arrival
+	late []wire.Frame // late frames of this window
+}
+
+// arrival is one frame of the window.
+type arrival struct {
+	at  clock.Time
+	f   *wire.Frame
+	ord uint64 // ordinal on its channel; late frames have the top bit set
+	ch  *Channel
+}
+
+func (in *Inbox) mark(port int) { in.act[(port-1)>>6] |= 1 << ((port - 1) & 63) }
+
+// begin collects and orders what arrives in [start, end).
+func (in *Inbox) begin(start, end clock.Time) {
+	in.ev, in.pos, in.late = in.ev[:0], 0, in.late[:0]
+	for w, b := range in.act {
+		for ; b != 0; b &= b - 1 {
+			c := in.ch[w<<6+bits.TrailingZeros64(b)]
+			for f := c.front(); f != nil && f.At < end; f = c.front() {
+				in.ev = append(in.ev, arrival{f.At, f, c.popped, c})
+				c.pop()
+			}
+			if len(c.lateQ) > 0 && c.lateQ[0].f.At < end {
+				in.takeLate(c, end)
+			}
+		}
+	}
+	switch n := len(in.ev); {
+	case n < 2:
+	case n <= smallSort:
+		in.insertion(in.ev)
+	default:
+		in.buckets(start, end)
+	}
+}
+
+// takeLate moves the late frames of a channel that arrive before end.
+func (in *Inbox) takeLate(c *Channel, end clock.Time) {
+	n := 0
+	for n < len(c.lateQ) && c.lateQ[n].f.At < end {
+		l := &c.lateQ[n]
+		if len(in.late) == cap(in.late) { // old frames stay where they are referred to
+			in.late = make([]wire.Frame, 0, max(8, 2*cap(in.late)))
+		}
+		in.late = append(in.late, l.f)
+		in.ev = append(in.ev, arrival{l.f.At, &in.late[len(in.late)-1], l.ord, c})
+		n++
+	}
+	c.lateQ = c.lateQ[:copy(c.lateQ, c.lateQ[n:])]
+}
+
+// smallSort is the number of arrivals up to which plain insertion is quickest;
+// sortBits is the logarithm of the number of time buckets above it.
+const (
+	smallSort = 12
+	sortBits  = 7
+)
+
+// buckets orders many arrivals: spread over slices of the window by time, then
+// one insertion pass, which finds nearly everything in place.
+func (in *Inbox) buckets(start, end clock.Time) {
+	var count [1<<sortBits + 1]int32
+	shift := max(bits.Len64(uint64(end-start-1))-sortBits, 0)
+	for i := range in.ev {
+		count[uint64(in.ev[i].at-start)>>shift+1]++
+	}
+	for i := 1; i < len(count); i++ {
+		count[i] += count[i-1]
+	}
+	if cap(in.tmp) < len(in.ev) {
+		in.tmp = make([]arrival, len(in.ev), 2*len(in.ev))
+	}
+	in.tmp = in.tmp[:len(in.ev)]
+	for i := range in.ev {
+		b := uint64(in.ev[i].at-start) >> shift
+		in.tmp[count[b]] = in.ev[i]
+		count[b]++
+	}
+	in.ev, in.tmp = in.tmp, in.ev
+	in.insertion(in.ev)
+}
+
+func (in *Inbox) insertion(ev []arrival) {
+	for i := 1; i < len(ev); i++ {
+		if ev[i-1].at < ev[i].at {
+			continue
+		}
+		e := ev[i]
+		k := i
+		for k > 0 && (e.at < ev[k-1].at || e.at == ev[k-1].at && in.tied(&e, &ev[k-1])) {
+			ev[k] = ev[k-1]
+			k--
+		}
+		ev[k] = e
+	}
+}
+
+// tied is the total order of arrivals of one instant: the channels in the order
+// of a hash keyed by the instant, so that none is favoured for long; inside a
+// channel in the order of sending, late frames last.
+func (in *Inbox) tied(a, b *arrival) bool {
+	if a.ch != b.ch {
+		ka, kb := clock.Mix(in.seed, a.ch.key, uint64(a.at)), clock.Mix(in.seed, b.ch.key, uint64(b.at))
+		return ka < kb || ka == kb && a.ch.key < b.ch.key
+	}
+	if a.ord == b.ord {
+		panic("actors: two arrivals of one name")
+	}
+	return a.ord < b.ord
+}
+
+// rest returns the earliest arrival left and the earliest that is work, and
+// drops idle ports from the active set.
+func (in *Inbox) rest() (next, work clock.Time) {
+	next, work = clock.Never, clock.Never
+	for w, b := range in.act {
+		for ; b != 0; b &= b - 1 {
+			i := w<<6 + bits.TrailingZeros64(b)
+			c := in.ch[i]
+			f := c.front()
+			if f != nil {
+				next, work = min(next, f.At), min(work, f.At)
+			}
+			for k := range c.lateQ {
+				next = min(next, c.lateQ[k].f.At)
+				if isWork(&c.lateQ[k].f) {
+					work = min(work, c.lateQ[k].f.At)
+					break
+				}
+			}
+			if f == nil && len(c.lateQ) == 0 {
+				in.act[w] &^= 1 << (i & 63)
+			}
+		}
+	}
+	return next, work
+}
+
+func isWork(f *wire.Frame) bool { return f.Kind != wire.KindPFC && f.Kind != wire.KindPause }
+
+// Peek returns the arrival time and port of the earliest frame before the
+// window's end.
+func (in *Inbox) Peek() (at clock.Time, port int, ok bool) {
+	if in.pos == len(in.ev) {
+		return clock.Never, 0, false
+	}
+	e := &in.ev[in.pos]
+	return e.at, int(e.ch.dstPort), true
+}
+
+// Pop takes the frame that Peek named. The pointer is valid until the window's
+// end and the frame may be changed in place. It panics when there is none.
+func (in *Inbox) Pop() *wire.Frame {
+	f := in.ev[in.pos].f
+	in.pos++
+	return f
+}
