@@ -15,10 +15,17 @@ import (
 //		Set  []string `flag:"set" help:"override one value: path=value"`
 //		Seed *uint64  `flag:"seed" help:"…"` // pointer: nil until given
 //	}
-func bind(fs *pflag.FlagSet, opts any) {
-	v := reflect.ValueOf(opts).Elem()
+//
+// An embedded struct contributes its fields.
+func bind(fs *pflag.FlagSet, opts any) { bindFields(fs, reflect.ValueOf(opts).Elem()) }
+
+func bindFields(fs *pflag.FlagSet, v reflect.Value) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
+		if f.Anonymous {
+			bindFields(fs, v.Field(i))
+			continue
+		}
 		name, short := cut(f.Tag.Get("flag"))
 		help := f.Tag.Get("help")
 		switch p := v.Field(i).Addr().Interface().(type) {
