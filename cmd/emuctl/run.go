@@ -29,10 +29,10 @@ func (a *app) run() *cobra.Command {
 		long: `Runs the fabric in this process. A terminal shows progress; the first interrupt
 stops at the end of a window and reports what there is, with verdict "limit".
 
-Several files overlay one another, key by key; --set comes last.`,
+Several files overlay one another, key by key: arguments, then --file; --set comes last.`,
 		example: "  emuctl run examples/two-racks.yaml\n  emuctl run examples/incast.yaml --set switches.all.pfc.headroom=0B --json",
 		flags:   &f,
-		run:     func(ctx context.Context, args []string) error { return a.runFabric(ctx, append(f.File, args...), &f) },
+		run:     func(ctx context.Context, args []string) error { return a.runFabric(ctx, append(args, f.File...), &f) },
 	})
 }
 

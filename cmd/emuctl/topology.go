@@ -24,7 +24,7 @@ func (a *app) topology() *cobra.Command {
 		example: "  emuctl topology examples/pod.yaml\n  emuctl topology examples/two-racks.yaml --format svg > fabric.svg",
 		flags:   &f,
 		run: func(_ context.Context, args []string) error {
-			l, err := load(append(f.File, args...), f.Set, nil)
+			l, err := load(append(args, f.File...), f.Set, nil)
 			if err != nil {
 				return err
 			}

@@ -30,7 +30,7 @@ func (a *app) validate() *cobra.Command {
 		long:    "Prints every error with its line, then what would run but probably not as meant:\nheadroom too small by N bytes, Kmin above the XOFF point, RoCE in a lossy queue …\nExits with 2 when there is an error.",
 		example: "  emuctl validate fabric.yaml\n  emuctl validate base.yaml site.yaml --json",
 		flags:   &f,
-		run:     func(_ context.Context, args []string) error { return a.runValidate(append(f.File, args...), &f) },
+		run:     func(_ context.Context, args []string) error { return a.runValidate(append(args, f.File...), &f) },
 	})
 }
 
