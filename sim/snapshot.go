@@ -4,7 +4,7 @@ import (
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/fabric"
 	"github.com/rocemu/rocemu/nodes/rnic"
-	"github.com/rocemu/rocemu/telemetry/counters"
+	"github.com/rocemu/rocemu/report/counters"
 )
 
 // Snapshot reads all counters of the hosted devices into s, which is reused.

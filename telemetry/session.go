@@ -2,7 +2,7 @@
 // records of all devices, exports them, keeps series of counters and serves
 // them. Nothing here acts on the fabric, and nothing waits for a reader or a
 // collector. Start at [Session]; chains are in package chain, spans in otlp,
-// names of counters in counters, metrics in metrics, gNMI in gnmi.
+// names of counters in report/counters, metrics in metrics, gNMI in gnmi.
 package telemetry
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/telemetry/chain"
-	"github.com/rocemu/rocemu/telemetry/counters"
+	"github.com/rocemu/rocemu/report/counters"
 	"github.com/rocemu/rocemu/telemetry/otlp"
 	"github.com/rocemu/rocemu/topology"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/sim"
 	"github.com/rocemu/rocemu/telemetry"
-	"github.com/rocemu/rocemu/telemetry/counters"
+	"github.com/rocemu/rocemu/report/counters"
 	"github.com/rocemu/rocemu/topology"
 )
 
