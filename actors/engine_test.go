@@ -16,7 +16,7 @@ import (
 )
 
 func spec(seed uint64) actortest.Spec {
-	return actortest.Spec{Seed: seed, Relays: 24, Cables: 30, Burst: 12}
+	return actortest.Spec{Seed: seed, Relays: 24, Cables: 30, Burst: 40}
 }
 
 func run(t *testing.T, e *actors.Engine) actors.Result {

@@ -9,17 +9,10 @@ import (
 // stream is one channel's frames as the oracle keeps them: those in order and
 // those that may overtake.
 type stream struct {
-	key    uint64
-	dst    int
-	fifo   []wire.Frame
-	popped uint64
-	late   []lateFrame
-	lateN  uint64
-}
-
-type lateFrame struct {
-	ord uint64
-	f   wire.Frame
+	key  uint64
+	dst  int
+	fifo []wire.Frame
+	late []wire.Frame
 }
 
 // Oracle runs the fabric to its quiet end event by event, with no windows, no
@@ -76,7 +69,7 @@ func (o *oracle) earliest() (dev int, at clock.Time) {
 				t = min(t, s.fifo[0].At)
 			}
 			for i := range s.late {
-				t = min(t, s.late[i].f.At)
+				t = min(t, s.late[i].At)
 			}
 		}
 		if t < at {
@@ -95,8 +88,7 @@ func (o *oracle) instant(d int, t clock.Time) {
 			s.fifo = append(s.fifo, *f)
 			return
 		}
-		s.late = append(s.late, lateFrame{s.lateN | 1<<63, *f})
-		s.lateN++
+		s.late = append(s.late, *f)
 	}
 	for r.NextFault() == t {
 		r.OnFault(t)
@@ -113,43 +105,50 @@ func (o *oracle) instant(d int, t clock.Time) {
 	}
 }
 
-// arrival takes the first frame of relay d at t in the order (keyed hash,
-// channel, late frames last, ordinal), heads of streams only.
+// arrival takes the first frame of relay d at t: channels in the order of a hash
+// keyed by the instant, inside a channel in order of sending, late frames last.
 func (o *oracle) arrival(d int, t clock.Time) (f wire.Frame, port int, ok bool) {
 	var best, bestKey uint64
-	bestLate := -1
 	for p, s := range o.in[d] {
-		if len(s.fifo) > 0 && s.fifo[0].At == t {
-			tie := clock.Mix(o.f.Config.Seed, s.key, uint64(t))
-			if !ok || tie < best || tie == best && s.key < bestKey {
-				best, bestKey, bestLate, port, ok = tie, s.key, -1, p+1, true
-			}
+		if !s.due(t) {
+			continue
 		}
-		for i := range s.late {
-			if s.late[i].f.At != t {
-				continue
-			}
-			tie := clock.Mix(o.f.Config.Seed, s.key, uint64(t))
-			if !ok || tie < best || tie == best && s.key < bestKey {
-				best, bestKey, bestLate, port, ok = tie, s.key, i, p+1, true
-			}
-			break // the first of an instant is the head of the late stream
+		tie := clock.Mix(o.f.Config.Seed, s.key, uint64(t))
+		if !ok || tie < best || tie == best && s.key < bestKey {
+			best, bestKey, port, ok = tie, s.key, p+1, true
 		}
 	}
 	if !ok {
 		return f, 0, false
 	}
-	if t == 1600000 {
-		println("orc", len(o.in[d]), port, bestLate, best)
+	return o.in[d][port-1].take(t), port, true
+}
+
+// due reports whether a frame arrives at t.
+func (s *stream) due(t clock.Time) bool {
+	if len(s.fifo) > 0 && s.fifo[0].At == t {
+		return true
 	}
-	s := o.in[d][port-1]
-	if bestLate < 0 {
+	for i := range s.late {
+		if s.late[i].At == t {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *stream) take(t clock.Time) (f wire.Frame) {
+	if len(s.fifo) > 0 && s.fifo[0].At == t {
 		f = s.fifo[0]
 		s.fifo = s.fifo[1:]
-		s.popped++
-		return f, port, true
+		return f
 	}
-	f = s.late[bestLate].f
-	s.late = append(s.late[:bestLate], s.late[bestLate+1:]...)
-	return f, port, true
+	for i := range s.late {
+		if s.late[i].At == t {
+			f = s.late[i]
+			s.late = append(s.late[:i], s.late[i+1:]...)
+			return f
+		}
+	}
+	panic("actortest: no frame is due")
 }

@@ -63,7 +63,6 @@ type Relay struct {
 
 	// Delay is wall time spent in every Advance, to make runs last.
 	Delay time.Duration
-	Trace func(clock.Time, uint64, uint64)
 }
 
 // OnFault applies a disturbance.
@@ -126,9 +125,6 @@ func (r *Relay) note(t clock.Time, key, verdict uint64) {
 	r.chain.Mix(t, key, verdict)
 	r.work = t
 	r.evs++
-	if r.Trace != nil {
-		r.Trace(t, key, verdict)
-	}
 }
 
 func (r *Relay) send(t clock.Time, f *wire.Frame, late bool, emit Emit) {

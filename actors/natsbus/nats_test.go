@@ -48,7 +48,7 @@ func TestServerRestart(t *testing.T) {
 	var n int
 	fmt.Sscanf(port[len("127.0.0.1:"):], "%d", &n)
 	s := testSpec(13)
-	s.Burst = 60
+	s.Burst = 150
 	want, _ := actortest.New(s).Oracle()
 	ps := []*proc{start(t, dial(t, srv.ClientURL(), "a"), s, 0, 2, nil), start(t, dial(t, srv.ClientURL(), "b"), s, 1, 2, nil)}
 	ps[0].e.Observe = func(_ clock.Time, w uint64) {
