@@ -275,6 +275,8 @@ func (s *sim) send(x *side, f wire.Frame) {
 	fl.frame.At = fl.at
 	x.pipe = append(x.pipe, fl)
 	if v.dup {
+		fl.at = fl.at.Add(50 * clock.Nanosecond)
+		fl.frame.At = fl.at
 		x.pipe = append(x.pipe, fl)
 	}
 }
@@ -448,43 +450,4 @@ func (s *sim) firstNote(x *side, k qp.NoteKind) clock.Time {
 		}
 	}
 	return clock.Never
-}
-
-// Fault helpers: the k-th transmission of what they name.
-
-func isAck(f *wire.Frame) bool { return f.Op() == wire.Acknowledge && f.Syndrome()>>5 == 0 }
-
-func drops(fs ...func(from, n int, f *wire.Frame) bool) faultFunc {
-	return func(from, n int, f *wire.Frame) verdict {
-		for _, x := range fs {
-			if x(from, n, f) {
-				return verdict{drop: true}
-			}
-		}
-		return verdict{}
-	}
-}
-
-// req is the iter-th pass of the request packet with this PSN, resp of the
-// READ response or atomic answer; ack, nak, rnr the k-th of their kind.
-func req(psn wire.PSN, iter int) func(int, int, *wire.Frame) bool {
-	return func(from, n int, f *wire.Frame) bool { return from == 0 && f.PSN() == psn && n == iter }
-}
-func resp(psn wire.PSN, iter int) func(int, int, *wire.Frame) bool {
-	return func(from, n int, f *wire.Frame) bool {
-		return from == 1 && f.PSN() == psn && n == iter && f.Op() != wire.Acknowledge
-	}
-}
-func ack(k uint32) func(int, int, *wire.Frame) bool {
-	return func(from, n int, f *wire.Frame) bool { return from == 1 && isAck(f) && f.Index == k }
-}
-func nak(k uint32) func(int, int, *wire.Frame) bool {
-	return func(from, n int, f *wire.Frame) bool {
-		return from == 1 && f.Op() == wire.Acknowledge && f.Syndrome()>>5 == 3 && f.Index == k
-	}
-}
-func rnr(k uint32) func(int, int, *wire.Frame) bool {
-	return func(from, n int, f *wire.Frame) bool {
-		return from == 1 && f.Op() == wire.Acknowledge && f.Syndrome()>>5 == 1 && f.Index == k
-	}
 }
