@@ -20,7 +20,7 @@ func (r *resolver) render() []byte {
 			root.keys = append(root.keys, entry{key: key, val: n})
 		}
 	}
-	put("schema", r.root.get("schema"))
+	put("schema", &node{kind: nScalar, text: "1"})
 	put("name", r.root.get("name"))
 	put("seed", &node{kind: nScalar, text: strconv.FormatUint(r.plan.Seed, 10)})
 	run := overlay(defaults().get("run"), r.root.get("run"))

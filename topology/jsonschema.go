@@ -19,7 +19,6 @@ var schemaText = sync.OnceValue(func() []byte {
 	root := g.object(fileSpec())
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "fabric file"
-	root["required"] = []string{"schema", "topology"}
 	root["$defs"] = g.defs
 	text, err := json.MarshalIndent(root, "", " ")
 	if err != nil {

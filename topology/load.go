@@ -108,9 +108,6 @@ func (r *resolver) resolve() {
 	if r.root.has("seed") {
 		p.Seed = uint64(r.root.num("seed"))
 	}
-	if r.root.get("schema") == nil {
-		r.fail(r.root, "schema", "", "missing: the first line of a fabric file is schema: 1", "")
-	}
 	r.runSection()
 	r.inline()
 	topologyBad := false

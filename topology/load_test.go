@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -24,11 +25,22 @@ expect:
   - totals.dropped_frames == 0
 `
 
+// load resolves a text and demands that its resolved text gives the same plan.
 func load(t *testing.T, text string, sets ...string) *Plan {
 	t.Helper()
 	p, _, err := ParseBytes("fabric.yaml", []byte(text), sets...)
 	if err != nil {
 		t.Fatalf("load: %v", err)
+	}
+	if len(p.Devices) > 200 || len(p.Flows) > 1000 {
+		return p
+	}
+	q, _, err := LoadBytes("resolved.yaml", p.Resolved())
+	if err != nil {
+		t.Fatalf("resolved text does not load: %v\n%s", err, p.Resolved())
+	}
+	if q.Hash != p.Hash || !reflect.DeepEqual(p.Devices, q.Devices) || !reflect.DeepEqual(p.QPs, q.QPs) || !reflect.DeepEqual(p.Flows, q.Flows) {
+		t.Fatalf("resolved text gives another plan:\n%s", p.Resolved())
 	}
 	return p
 }

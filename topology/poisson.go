@@ -167,7 +167,7 @@ func (w *work) poisson(l *line) {
 		at := l.start
 		for n := uint64(0); ; n++ {
 			at = at.Add(Gap(mean, clock.Mix(src, n, 0)))
-			if at >= l.start.Add(until) || len(as) > maxFlows {
+			if at >= clock.Time(until) || len(as) > maxFlows {
 				break
 			}
 			to, ok := pick(dests, from, clock.Mix(src, n, 2))

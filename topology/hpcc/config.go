@@ -72,21 +72,7 @@ var dcqcnRates = map[string]string{"RATE_AI": "rpg_ai_rate", "RATE_HAI": "rpg_ha
 func (im *importer) setting(name string, r row) bool {
 	c, key, v := &im.conf, r.f[0], r.f[1]
 	bad := func(msg string) { im.fail(name, r.line, len(key)+2, key, v, msg, "") }
-	put := func(k, val string) { c.dcqcn = append(c.dcqcn, [2]string{k, val}) }
-	if k, ok := dcqcnTimes[key]; ok {
-		if d, err := topology.ParseDuration(v + "us"); err != nil {
-			bad("must be a time in microseconds")
-		} else {
-			put(k, d.String())
-		}
-		return true
-	}
-	if k, ok := dcqcnRates[key]; ok {
-		if rate, err := topology.ParseRate(v); err != nil {
-			bad(err.Error())
-		} else {
-			put(k, rate.String())
-		}
+	if im.dcqcn(name, r) {
 		return true
 	}
 	switch key {
@@ -98,22 +84,6 @@ func (im *importer) setting(name string, r row) bool {
 		if v != "1" {
 			im.contradict(name, r.line, key, v, "only 1 (DCQCN) is modelled", "DCQCN is used instead of mode "+v)
 		}
-	case "EWMA_GAIN":
-		g, ok := new(big.Rat).SetString(v)
-		if !ok || len(v) > 32 || g.Sign() <= 0 || g.Cmp(big.NewRat(1, 1)) > 0 {
-			bad("must be a gain in (0, 1]")
-			return true
-		}
-		g.Mul(g, big.NewRat(1024, 1))
-		put("dce_tcp_g", strconv.FormatInt(1024-new(big.Int).Quo(g.Num(), g.Denom()).Int64(), 10))
-	case "FAST_RECOVERY_TIMES":
-		if n, ok := number(v, 31); ok {
-			put("rpg_threshold", strconv.Itoa(n))
-		} else {
-			bad("must be 0..31")
-		}
-	case "CLAMP_TARGET_RATE":
-		put("clamp_tgt_rate", strconv.FormatBool(v != "0"))
 	case "L2_BACK_TO_ZERO":
 		if v == "1" {
 			c.recovery = "go-back-0"
@@ -146,6 +116,50 @@ func (im *importer) setting(name string, r row) bool {
 	case "LINK_DOWN":
 		im.linkDown(name, r)
 	case "TOPOLOGY_FILE", "FLOW_FILE", "USE_DYNAMIC_PFC_THRESHOLD":
+	default:
+		return false
+	}
+	return true
+}
+
+// dcqcn takes a line that sets a DCQCN parameter.
+func (im *importer) dcqcn(name string, r row) bool {
+	c, key, v := &im.conf, r.f[0], r.f[1]
+	bad := func(msg string) { im.fail(name, r.line, len(key)+2, key, v, msg, "") }
+	put := func(k, val string) { c.dcqcn = append(c.dcqcn, [2]string{k, val}) }
+	if k, ok := dcqcnTimes[key]; ok {
+		if d, err := topology.ParseDuration(v + "us"); err != nil {
+			bad("must be a time in microseconds")
+		} else {
+			put(k, d.String())
+		}
+		return true
+	}
+	if k, ok := dcqcnRates[key]; ok {
+		if rate, err := topology.ParseRate(v); err != nil {
+			bad(err.Error())
+		} else {
+			put(k, rate.String())
+		}
+		return true
+	}
+	switch key {
+	case "EWMA_GAIN":
+		g, ok := new(big.Rat).SetString(v)
+		if !ok || len(v) > 32 || g.Sign() <= 0 || g.Cmp(big.NewRat(1, 1)) > 0 {
+			bad("must be a gain in (0, 1]")
+			return true
+		}
+		g.Mul(g, big.NewRat(1024, 1))
+		put("dce_tcp_g", strconv.FormatInt(1024-new(big.Int).Quo(g.Num(), g.Denom()).Int64(), 10))
+	case "FAST_RECOVERY_TIMES":
+		if n, ok := number(v, 31); ok {
+			put("rpg_threshold", strconv.Itoa(n))
+		} else {
+			bad("must be 0..31")
+		}
+	case "CLAMP_TARGET_RATE":
+		put("clamp_tgt_rate", strconv.FormatBool(v != "0"))
 	default:
 		return false
 	}

