@@ -30,11 +30,11 @@ type Config struct {
 	MaxDestRdAtomic int    // responder resources
 	PSNWindow       uint32 // most PSNs unacknowledged; 0 = 2^23-1
 
-	AckEvery    bool  // every packet carries AckReq
-	AckFreqLog  uint8 // AckReq also on every 2^n-th packet; 0 = last of a message only
-	RecvQueue   int   // receives posted at start
-	RecvRepost  clock.Duration
-	RecvBatch   int // reposted in batches of this many, at least 1
+	AckEvery    bool           // every packet carries AckReq
+	AckFreqLog  uint8          // AckReq also on every 2^n-th packet; 0 = last of a message only
+	RecvQueue   int            // receives posted at start
+	RecvRepost  clock.Duration // from a receive's completion to its reposting; clock.Never = never
+	RecvBatch   int            // reposted in batches of this many, at least 1
 	DupAckAll   bool
 	RNREarly    RNREarly
 	PartialRead bool // a READ restart asks for the missing tail only

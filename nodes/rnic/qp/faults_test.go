@@ -4,7 +4,7 @@ import (
 	"github.com/rocemu/rocemu/nodes/wire"
 )
 
-// Fault helpers: the k-th transmission of what they name.
+// Fault functions: the k-th transmission of what they name.
 
 func isAck(f *wire.Frame) bool { return f.Op() == wire.Acknowledge && f.Syndrome()>>5 == 0 }
 
