@@ -82,12 +82,12 @@ func (c *Channel) push(f *wire.Frame) {
 	c.tail.f[c.ti] = *f
 	c.ti++
 	c.pushed++
-	if f.At < c.newAt {
-		c.newAt = f.At
-	}
-	if f.At < c.workAt {
-		c.workAt = f.At
-	}
+}
+
+// open marks the channel as having frames of this window, the first of which
+// arrives at; those after it do not arrive earlier.
+func (c *Channel) open(at clock.Time) {
+	c.newAt, c.workAt = min(c.newAt, at), min(c.workAt, at)
 }
 
 // front returns the head frame, nil when none is published.
@@ -153,9 +153,12 @@ func (o *Outbox) Send(port int, f *wire.Frame) {
 		panic(fmt.Sprintf("actors: port %d sends into the running window: %v < %v", port, f.At, o.end))
 	}
 	c := o.ch[port-1]
-	if !c.dirty {
-		c.dirty = true
-		o.dirty = append(o.dirty, c)
+	if c.pushed == c.pub { // the first of the window
+		if !c.dirty {
+			c.dirty = true
+			o.dirty = append(o.dirty, c)
+		}
+		c.open(f.At)
 	}
 	c.push(f)
 }

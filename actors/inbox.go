@@ -70,17 +70,19 @@ func (in *Inbox) takeLate(c *Channel, end clock.Time) {
 }
 
 // smallSort is the number of arrivals up to which plain insertion is quickest;
-// sortBits is the logarithm of the number of time buckets above it.
+// sortBits bounds the logarithm of the number of time buckets above it.
 const (
 	smallSort = 12
-	sortBits  = 7
+	sortBits  = 9
 )
 
 // buckets orders many arrivals: spread over slices of the window by time, then
 // one insertion pass, which finds nearly everything in place.
 func (in *Inbox) buckets(start, end clock.Time) {
-	var count [1<<sortBits + 1]int32
-	shift := max(bits.Len64(uint64(end-start-1))-sortBits, 0)
+	var all [1<<sortBits + 1]int32
+	size := min(bits.Len64(uint64(len(in.ev))), sortBits)
+	count := all[:1<<size+1]
+	shift := max(bits.Len64(uint64(end-start-1))-size, 0)
 	for i := range in.ev {
 		count[uint64(in.ev[i].at-start)>>shift+1]++
 	}

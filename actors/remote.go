@@ -70,6 +70,9 @@ func (e *Engine) Deliver(r Remote) error {
 			return fmt.Errorf("actors: late frame for %s:%d arrives at %v, before %v", e.cfg.Names[r.Dst], r.DstPort, r.Late[i].At, e.now)
 		}
 	}
+	if len(r.Frames) > 0 {
+		c.open(r.Frames[0].At)
+	}
 	for i := range r.Frames {
 		c.push(&r.Frames[i])
 	}

@@ -18,20 +18,27 @@ type macSpan struct{ start, end clock.Time }
 func (m *macRing) init()    { m.span = make([]macSpan, 4) }
 func (m *macRing) on() bool { return m.span != nil }
 
+// push adds a frame and forgets those that have left.
 func (m *macRing) push(now, start, end clock.Time) {
-	for m.n > 0 && m.span[m.head].end <= now {
-		m.head = (m.head + 1) & (len(m.span) - 1)
+	mask := len(m.span) - 1
+	for m.n > 0 && m.span[m.head&mask].end <= now {
+		m.head++
 		m.n--
 	}
-	if m.n == len(m.span) {
-		big := make([]macSpan, 2*len(m.span))
-		for i := range m.n {
-			big[i] = m.span[(m.head+i)&(len(m.span)-1)]
-		}
-		m.span, m.head = big, 0
+	if m.n > mask {
+		m.grow()
+		mask = len(m.span) - 1
 	}
-	m.span[(m.head+m.n)&(len(m.span)-1)] = macSpan{start, end}
+	m.span[(m.head+m.n)&mask] = macSpan{start, end}
 	m.n++
+}
+
+func (m *macRing) grow() {
+	big := make([]macSpan, 2*len(m.span))
+	for i := range m.n {
+		big[i] = m.span[(m.head+i)&(len(m.span)-1)]
+	}
+	m.span, m.head = big, 0
 }
 
 // boundary returns the first instant >= now at which no frame is in the midst

@@ -79,26 +79,25 @@ func (p *Port) Slot(n int64) clock.Duration {
 // Transmit dequeues f at now, which must not lie before FreeAt: it sets f.At
 // and moves FreeAt on by (L+20)·8/R with the remainder carried.
 func (p *Port) Transmit(now clock.Time, f *wire.Frame) {
-	if now != p.freeAt {
-		p.carry = 0
+	n := clock.Duration(f.Len) + wire.Overhead
+	d := n * p.byteTime
+	if p.byteTime == 0 {
+		if now != p.freeAt {
+			p.carry = 0
+		}
+		d, p.carry = p.rate.Serialise(int64(n), p.carry)
 	}
-	n := int64(f.Len) + wire.Overhead
-	var d clock.Duration
-	if p.byteTime != 0 {
-		d = clock.Duration(n) * p.byteTime
-	} else {
-		d, p.carry = p.rate.Serialise(n, p.carry)
+	p.freeAt = now + clock.Time(d)
+	start := now + clock.Time(p.egress)
+	last := start + clock.Time(d)
+	if p.mac.span != nil {
+		p.mac.push(now, start, last)
 	}
-	p.freeAt = now.Add(d)
-	start := now.Add(p.egress)
-	if p.mac.on() {
-		p.mac.push(now, start, start.Add(d))
-	}
-	seen := d
 	if p.headerBytes != 0 {
-		seen, _ = p.rate.Serialise(p.headerBytes, 0)
+		seen, _ := p.rate.Serialise(p.headerBytes, 0)
+		last = start + clock.Time(seen)
 	}
-	f.At = start.Add(seen + p.flight)
+	f.At = last + clock.Time(p.flight)
 }
 
 // TailLag is how much later than At the last bit of a frame of L bytes passes
