@@ -10,13 +10,14 @@ import (
 	"github.com/rocemu/rocemu/coord"
 )
 
-var small = relayFile{Spec: actortest.Spec{Seed: 21, Relays: 12, Cables: 16, Burst: 30}}
+var small = relayFile{Spec: actortest.Spec{Seed: 21, Relays: 12, Cables: 16, Burst: 120}}
 
 func members(n int) func(*coord.RunSpec) {
 	return func(s *coord.RunSpec) { s.Members, s.Batch = n, true }
 }
 
 func TestOneAndThreeProcesses(t *testing.T) {
+	t.Parallel()
 	want := oracle(small)
 	c := newCluster(t, relays{}, false)
 	c.start("e1", true, 1, nil)
@@ -42,6 +43,7 @@ func TestOneAndThreeProcesses(t *testing.T) {
 
 // A killed process's slot is run again elsewhere, from zero.
 func TestKillFromZero(t *testing.T) {
+	t.Parallel()
 	want := oracle(small)
 	c := newCluster(t, relays{slow: 2 * time.Millisecond}, true)
 	c.start("e1", true, 1, nil)
@@ -58,6 +60,7 @@ func TestKillFromZero(t *testing.T) {
 
 // The same from checkpoints, twice.
 func TestKillFromCheckpoint(t *testing.T) {
+	t.Parallel()
 	want := oracle(small)
 	c := newCluster(t, relays{slow: 2 * time.Millisecond}, true)
 	c.start("e1", true, 1, nil)
@@ -77,13 +80,16 @@ func TestKillFromCheckpoint(t *testing.T) {
 
 // The leader is killed: grants in force keep virtual time going.
 func TestKillLeader(t *testing.T) {
+	t.Parallel()
 	want := oracle(small)
 	c := newCluster(t, relays{slow: 2 * time.Millisecond}, true)
 	for i := 1; i <= 3; i++ {
 		c.start(fmt.Sprint("c", i), true, 3, nil)
 	}
 	id := c.submit(small, func(s *coord.RunSpec) { s.Members, s.Batch, s.CkptMS = 3, true, 150 })
-	s := c.until("windows", func(s *coord.Status) bool { return s.Run != nil && s.Run.ID == id && s.Run.Windows > 60 && s.Run.Ckpt > 0 })
+	s := c.until("windows", func(s *coord.Status) bool {
+		return s.Run != nil && s.Run.ID == id && s.Run.Windows > 60 && s.Run.Ckpt > 0
+	})
 	c.kill(s.Leader)
 	r := c.wait(id)
 	if got := r.Digest(); got != want {
@@ -94,6 +100,7 @@ func TestKillLeader(t *testing.T) {
 // A fault injected while the run goes on has the same effect as the same fault
 // known from the start.
 func TestLiveFault(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, relays{slow: 2 * time.Millisecond}, true)
 	c.start("e1", true, 1, nil)
 	c.start("e2", false, 0, nil)
@@ -118,6 +125,7 @@ func TestLiveFault(t *testing.T) {
 
 // Pause holds everybody at the same window; step and stop go to an instant.
 func TestPauseStepStop(t *testing.T) {
+	t.Parallel()
 	live := small
 	live.Live = true
 	c := newCluster(t, relays{}, false)
@@ -149,8 +157,9 @@ func TestPauseStepStop(t *testing.T) {
 
 // A snapshot taken in a run continues in another, to the same digest.
 func TestSnapshotRestore(t *testing.T) {
+	t.Parallel()
 	want := oracle(small)
-	c := newCluster(t, relays{slow: time.Millisecond}, true)
+	c := newCluster(t, relays{slow: 2 * time.Millisecond}, true)
 	c.start("e1", true, 1, nil)
 	c.start("e2", false, 0, nil)
 	id := c.submit(small, func(s *coord.RunSpec) { s.Members, s.CkptMS = 2, -1 })
