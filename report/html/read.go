@@ -1,0 +1,219 @@
+package html
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/rocemu/rocemu/report"
+)
+
+// Input is an output directory, read.
+type Input struct {
+	Result *report.Result
+	Flows  []Flow
+	Series map[Key][]Sample // each in order of time
+	Chains []Chain
+	Splits []Split
+}
+
+// Flow is a row of flows.csv.
+type Flow struct {
+	Name, From, To, Verb, Status, Why string
+	Bytes, Goodput, Resent            int64
+	FCT                               report.NS
+	Slowdown                          float64
+}
+
+// Key names a series.
+type Key struct {
+	Device string
+	Port   int
+	Metric string
+	Index  string
+}
+
+// String writes the key's place: "leaf1:3/3".
+func (k Key) String() string {
+	s := k.Device
+	if k.Port > 0 {
+		s += ":" + strconv.Itoa(k.Port)
+	}
+	if k.Index != "" {
+		s += "/" + k.Index
+	}
+	return s
+}
+
+// Sample is one value, from At until the next one.
+type Sample struct {
+	At    float64 // ns
+	Value float64
+}
+
+// Chain is a line of chains.jsonl, as far as the page shows it.
+type Chain struct {
+	Flow     string    `json:"flow"`
+	From     string    `json:"from"`
+	To       string    `json:"to"`
+	QP       uint32    `json:"qp"`
+	PSN      uint32    `json:"psn"`
+	Cause    string    `json:"cause"`
+	Outcome  string    `json:"outcome"`
+	Retries  int       `json:"retries"`
+	Resends  int       `json:"retransmitted_packets"`
+	PostedNS report.NS `json:"posted_ns"`
+	BeginNS  report.NS `json:"begin_ns"`
+	EndNS    report.NS `json:"end_ns"`
+	Steps    []Step    `json:"steps"`
+}
+
+// Step is a step of a chain.
+type Step struct {
+	Name    string    `json:"name"`
+	AtNS    report.NS `json:"at_ns"`
+	SinceNS report.NS `json:"since_ns"`
+	UntilNS report.NS `json:"until_ns"`
+	Device  string    `json:"device"`
+	Text    string    `json:"text"`
+}
+
+// Split is a flow's time by where it went; the parts add up to Total exactly.
+type Split struct {
+	Flow  string    `json:"flow"`
+	Total report.NS `json:"total_ns"`
+	Parts []Part    `json:"parts"`
+}
+
+// Part is a share of a [Split].
+type Part struct {
+	Name string    `json:"name"`
+	Span report.NS `json:"span_ns"`
+}
+
+// Read reads an output directory. Only result.json must be there.
+func Read(dir string) (*Input, error) {
+	r, err := report.ReadResult(dir)
+	if err != nil {
+		return nil, err
+	}
+	in := &Input{Result: r, Series: map[Key][]Sample{}}
+	if err := in.readCSV(filepath.Join(dir, "flows.csv"), in.addFlow); err != nil {
+		return nil, err
+	}
+	if err := in.readCSV(filepath.Join(dir, "series.csv"), in.addSample); err != nil {
+		return nil, err
+	}
+	if in.Chains, err = lines[Chain](filepath.Join(dir, "chains.jsonl")); err != nil {
+		return nil, err
+	}
+	in.Splits, err = lines[Split](filepath.Join(dir, "splits.jsonl"))
+	return in, err
+}
+
+// readCSV hands each row to add, by column name.
+func (in *Input) readCSV(path string, add func(get func(string) string) error) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	c := csv.NewReader(bufio.NewReaderSize(f, 1<<16))
+	c.ReuseRecord = true
+	head, err := c.Read()
+	if err == io.EOF {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	col := map[string]int{}
+	for i, h := range head {
+		col[h] = i
+	}
+	for n := 2; ; n++ {
+		row, err := c.Read()
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = add(func(name string) string {
+				if i, ok := col[name]; ok && i < len(row) {
+					return row[i]
+				}
+				return ""
+			})
+		}
+		if err != nil {
+			return fmt.Errorf("%s:%d: %w", path, n, err)
+		}
+	}
+}
+
+func (in *Input) addFlow(get func(string) string) error {
+	f := Flow{Name: get("flow"), From: get("from"), To: get("to"), Verb: get("verb"), Status: get("status"), Why: get("why")}
+	var err [5]error
+	f.Bytes, err[0] = strconv.ParseInt(get("bytes"), 10, 64)
+	f.Goodput, err[1] = strconv.ParseInt(get("goodput_bps"), 10, 64)
+	f.Resent, err[2] = strconv.ParseInt(get("retransmitted_packets"), 10, 64)
+	err[3] = f.FCT.UnmarshalJSON([]byte(get("fct_ns")))
+	f.Slowdown, err[4] = strconv.ParseFloat(get("slowdown"), 64)
+	in.Flows = append(in.Flows, f)
+	return errors.Join(err[:]...)
+}
+
+func (in *Input) addSample(get func(string) string) error {
+	k := Key{Device: get("device"), Metric: get("metric"), Index: get("index")}
+	if p := get("port"); p != "" {
+		n, err := strconv.Atoi(p)
+		if err != nil {
+			return err
+		}
+		k.Port = n
+	}
+	at, err := strconv.ParseFloat(get("time_ns"), 64)
+	if err != nil {
+		return err
+	}
+	v, err := strconv.ParseFloat(get("value"), 64)
+	in.Series[k] = append(in.Series[k], Sample{at, v})
+	return err
+}
+
+// lines reads a file of JSON lines, none when it does not exist.
+func lines[T any](path string) ([]T, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []T
+	for dec := json.NewDecoder(bufio.NewReaderSize(f, 1<<16)); ; {
+		var v T
+		switch err := dec.Decode(&v); {
+		case err == io.EOF:
+			return out, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: line %d: %w", path, len(out)+1, err)
+		}
+		out = append(out, v)
+	}
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
