@@ -24,7 +24,13 @@ func (n NS) MarshalJSON() ([]byte, error) { return []byte(clock.Duration(n).NS()
 // UnmarshalJSON reads a decimal with at most three decimals' precision; finer
 // values are an error, since they could not have come from a run.
 func (n *NS) UnmarshalJSON(b []byte) error {
-	r, ok := new(big.Rat).SetString(strings.TrimSpace(string(b)))
+	text := strings.TrimSpace(string(b))
+	// A long exponent would make a number of that many digits.
+	_, exp, _ := strings.Cut(strings.ToLower(text), "e")
+	r, ok := new(big.Rat), len(text) <= 40 && len(exp) <= 3
+	if ok {
+		r, ok = r.SetString(text)
+	}
 	if !ok {
 		return fmt.Errorf("%q is not a number of nanoseconds", b)
 	}
