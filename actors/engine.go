@@ -239,7 +239,9 @@ func (e *Engine) cut(s *Summary) (clock.Time, End) {
 	if t := s.LastWork.Add(e.cfg.Settle); s.Outstanding == 0 && quiet && t < at && e.cfg.Until == clock.Never {
 		return t, Idle
 	}
-	if t := s.LastWork.Add(e.cfg.Settle); s.Outstanding > 0 && quiet && s.NextFault == clock.Never && t < at {
+	// Waits for the end of a pause are no work and not periodic either: with
+	// anything pending, a stall shows by the lack of progress.
+	if t := s.LastWork.Add(e.cfg.Settle); s.Outstanding > 0 && quiet && s.Next == clock.Never && s.NextFault == clock.Never && t < at {
 		at, why = t, Stalled
 	}
 	if t := s.LastProgress.Add(e.cfg.Stall); s.Outstanding > 0 && e.cfg.Stall > 0 && t < at {

@@ -21,14 +21,16 @@ const (
 
 func cores() int { return runtime.GOMAXPROCS(0) }
 
-// observer returns the engine's hook for progress, records and samples, nil
-// when nobody asked for any.
+// observer returns the engine's hook for deadlocks, progress, records and
+// samples.
 func (f *Fabric) observer(o *Options) func(clock.Time, uint64) {
+	f.dead = f.newDeadlocks()
 	if o.Progress == nil && o.Records == nil && o.Sample == nil {
-		return nil
+		return func(start clock.Time, _ uint64) { f.dead.look(start) }
 	}
 	last := time.Now()
 	return func(start clock.Time, n uint64) {
+		f.dead.look(start)
 		if o.Sample != nil && o.SampleEvery > 0 && start >= f.nextS {
 			o.Sample(f.nextS, f)
 			skip := (start.Sub(f.nextS))/o.SampleEvery + 1

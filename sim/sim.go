@@ -65,6 +65,7 @@ type Fabric struct {
 	start  time.Time
 	rec    []record.Record
 	nextS  clock.Time
+	dead   *deadlocks
 }
 
 // Build makes the actors of the hosted devices and the engine over them. A nil
@@ -214,6 +215,9 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 func (f *Fabric) Finish(res actors.Result, parts []*report.Part, eng report.Engine) *report.Result {
 	end := verdict(f.Plan, res)
 	meta := Meta(f.Plan)
+	if f.dead != nil && len(parts) > 0 {
+		parts[0].Deadlocks = append(parts[0].Deadlocks, f.dead.found...)
+	}
 	return report.Merge(parts, meta, end, eng, Digest(f.Plan, parts))
 }
 

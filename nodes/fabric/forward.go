@@ -281,6 +281,7 @@ func (s *Switch) serve(now clock.Time, i int, out *actors.Outbox) {
 // send puts a frame onto the cable.
 func (s *Switch) send(now clock.Time, pn int, e *portState, q uint8, f *wire.Frame, out *actors.Outbox) {
 	e.port.Transmit(now, f)
+	s.lastWork = now
 	e.c.Tx.add(f.Len)
 	e.c.Queue[q].Tx++
 	s.hops++

@@ -232,8 +232,8 @@ func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, s
 }
 
 func (s *Switch) status(st *actors.Status) {
-	st.NextWork = s.work.next()
-	st.Next = min(st.NextWork, s.timer.next())
+	st.NextWork = s.nextWork()
+	st.Next = min(s.work.next(), s.timer.next())
 	st.NextFault = clock.Never
 	if s.faults != nil {
 		st.NextFault = s.faults.NextFault()
@@ -251,12 +251,37 @@ func (s *Switch) Name() string { return s.name }
 // ID returns the device id in the plan.
 func (s *Switch) ID() int32 { return s.id }
 
+// nextWork is the earliest held frame or dequeue. A port whose frames are all
+// paused until then waits for its peer, which may refresh the pause for ever:
+// that is no work (model-rules, "Ends").
+func (s *Switch) nextWork() clock.Time {
+	t := s.work.next()
+	if t == clock.Never || !s.waitsForPause(s.work.top(), t) {
+		return t
+	}
+	t = clock.Never
+	for i := range s.work.heap {
+		if a := &s.work.heap[i]; a.at < t && !s.waitsForPause(int(a.slot), a.at) {
+			t = a.at
+		}
+	}
+	return t
+}
+
+func (s *Switch) waitsForPause(slot int, at clock.Time) bool {
+	if slot < len(s.ports) {
+		return false
+	}
+	p := &s.ports[slot-len(s.ports)]
+	return p.nonEmpty&^p.pausedQueues(at-1) == 0
+}
+
 func (s *Switch) doWork(now clock.Time, out *actors.Outbox) {
 	slot := s.work.top()
-	s.lastWork = now
 	if n := len(s.ports); slot >= n {
 		s.serve(now, slot-n, out)
 	} else {
+		s.lastWork = now
 		s.releaseHeld(now, slot, out)
 	}
 }

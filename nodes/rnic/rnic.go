@@ -244,7 +244,7 @@ func (r *RNIC) report(st *actors.Status) {
 // workTimer is the earliest internal event that is work: periodic ones (PFC
 // refresh of a storm) are left out.
 func (r *RNIC) workTimer() clock.Time {
-	t := min(r.wake.next(), r.holdEnd(), r.faults.rx.workNext())
+	t := min(r.wake.next(), r.faults.rx.workNext())
 	for i := range r.ports {
 		if p := &r.ports[i]; p.queued {
 			t = min(t, p.FreeAt())
