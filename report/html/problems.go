@@ -99,7 +99,7 @@ func chainProblems(in *Input, add func(string, string, ...any)) {
 	}
 	text := fmt.Sprintf("%d packets were sent again in %d chains.", in.Result.Totals.Retransmitted, len(in.Chains))
 	if longest != nil {
-		text += fmt.Sprintf(" The longest, of %s (cause: %s), lasted %s with %d rounds.", longest.Flow, longest.Cause,
+		text += fmt.Sprintf(" The longest, of %s (cause: %s), took %s until its request ended, in %d round(s).", longest.Flow, longest.Cause,
 			report.Span(longest.EndNS-longest.BeginNS), longest.Retries)
 	}
 	add("warn", "%s", text)
