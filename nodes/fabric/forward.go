@@ -230,7 +230,7 @@ func (s *Switch) enqueue(now clock.Time, pn, egress int, q uint8, f *wire.Frame,
 	e := &s.ports[egress-1]
 	e.q[q].push(&s.pool, f, m)
 	e.nonEmpty |= 1 << q
-	s.wait.enter(egress-1, q, pn-1)
+	s.wait.enter(now, egress-1, q, pn-1)
 	s.chain.Mix(now, frameKey(f, pn), frameBody(f)^uint64(egress)<<40^uint64(q)<<52)
 	if s.work.at(s.wakeSlot(egress-1)) > clock.Max(now, e.port.FreeAt()) {
 		s.arm(now, egress-1) // the port slept, or waits for a pause that is not this queue's

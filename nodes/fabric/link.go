@@ -1,6 +1,8 @@
 package fabric
 
 import (
+	"math/bits"
+
 	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/record"
@@ -193,6 +195,8 @@ func (s *Switch) SetDown(now clock.Time, down bool, out *actors.Outbox) {
 		if down {
 			s.discardPort(now, i, discardDevice, out)
 			s.resetPause(now, i+1)
+			s.wait.xoffs -= bits.OnesCount8(s.ports[i].xoffSent)
+			s.wait.gen++
 			s.ports[i].xoffSent = 0
 			for n := range 8 {
 				s.timer.set(i<<3+n, clock.Never)

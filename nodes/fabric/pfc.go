@@ -64,6 +64,7 @@ func (s *Switch) announcePort(now clock.Time, i int, diff uint8, out *actors.Out
 		kind := record.Xon
 		if p.xoffSent&(1<<g) != 0 {
 			kind = record.Xoff
+			s.wait.xoffs++
 			pause |= p.pgPrios[g]
 			c := &p.c.PG[g]
 			c.XOFF++
@@ -71,6 +72,7 @@ func (s *Switch) announcePort(now clock.Time, i int, diff uint8, out *actors.Out
 			s.timer.set(i<<3+g, s.refreshAt(now, p))
 		} else {
 			resume |= p.pgPrios[g]
+			s.wait.xoffs--
 			s.timer.set(i<<3+g, clock.Never)
 		}
 		s.wait.gen++

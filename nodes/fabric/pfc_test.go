@@ -296,15 +296,15 @@ func ring(t testing.TB, closed bool) *lab {
 }
 
 func (l *lab) cycles() [][]string {
-	g := NewWaitGraph(&l.plan)
+	var ws []WaitState
 	for _, d := range l.plan.Devices {
 		if d.Switch != nil {
-			g.Add(d.ID, l.sws[d.Name].WaitEdges(l.eng.Now(), nil))
+			ws = append(ws, l.sws[d.Name].Waits(l.eng.Now()))
 		}
 	}
 	var out [][]string
-	for _, c := range g.Cycles() {
-		out = append(out, g.Names(c))
+	for _, c := range Deadlocks(&l.plan, ws) {
+		out = append(out, c.Names(&l.plan))
 	}
 	return out
 }

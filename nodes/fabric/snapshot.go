@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/rocemu/rocemu/actors/snap"
 	"github.com/rocemu/rocemu/clock"
@@ -36,6 +37,7 @@ func (s *Switch) Snapshot(w *snap.Writer) {
 	for i := range s.ports {
 		s.ports[i].snapshot(w)
 	}
+	s.wait.snapshot(w)
 	w.Len(len(s.rec))
 	for i := range s.rec {
 		snapRecord(w, &s.rec[i])
@@ -68,6 +70,7 @@ func (s *Switch) Restore(r *snap.Reader) error {
 		}
 		s.restorePort(r, i)
 	}
+	s.restoreWaits(r)
 	n := r.Len()
 	s.rec = nil
 	for range n {
@@ -172,11 +175,34 @@ func (s *Switch) restoreQueue(r *snap.Reader, i int, q uint8) {
 			return
 		}
 		p.q[q].push(&s.pool, &f, m)
-		s.wait.enter(i, q, int(m.pg)>>3)
+		s.wait.enter(0, i, q, int(m.pg)>>3)
 	}
 	s.wait.gen = gen
 	if n > 0 {
 		p.nonEmpty |= 1 << q
+	}
+}
+
+// snapshot writes since when queues hold frames of an ingress port; how many
+// follows from the queues.
+func (w *waits) snapshot(o *snap.Writer) {
+	for k, n := range w.held {
+		if n > 0 {
+			o.Time(w.since[k])
+		}
+	}
+}
+
+func (s *Switch) restoreWaits(r *snap.Reader) {
+	w := &s.wait
+	for k, n := range w.held {
+		if n > 0 {
+			w.since[k] = r.Time()
+		}
+	}
+	w.xoffs = 0
+	for i := range s.ports {
+		w.xoffs += bits.OnesCount8(s.ports[i].xoffSent)
 	}
 }
 

@@ -8,13 +8,16 @@ import (
 
 func firstBit(m uint8) int { return bits.TrailingZeros8(m) }
 
-// waits counts, for each lossless egress queue, the frames it holds by ingress
-// port: the part of the wait-for graph that a device knows.
+// waits counts, for each egress queue that lossless traffic may take, the
+// frames it holds by ingress port: the part of the wait-for graph that a
+// device knows.
 type waits struct {
-	idx  []int16 // port·8+queue → row, -1 = not tracked
-	held []uint32
-	n    int    // ports
-	gen  uint64 // grows when an edge may have appeared or gone
+	idx   []int16 // port·8+queue → row, -1 = not tracked
+	held  []uint32
+	since []clock.Time // when held became positive; kept only while some PG is in XOFF
+	n     int          // ports
+	xoffs int          // PGs in XOFF, as announced
+	gen   uint64       // grows when a deadlock may have come or gone
 }
 
 func (s *Switch) initWaits() {
@@ -22,85 +25,152 @@ func (s *Switch) initWaits() {
 	w.n = len(s.ports)
 	w.idx = make([]int16, 8*w.n)
 	rows := 0
+	tcs := s.losslessClasses()
 	for i := range s.ports {
 		p := &s.ports[i]
 		for q := range 8 {
 			w.idx[i<<3+q] = -1
 		}
-		for n := range 8 {
-			q := int(p.maps.pfcToQueue[n])
-			if p.pfcOn&(1<<n) != 0 && w.idx[i<<3+q] < 0 {
+		for m := tcs; m != 0; m &= m - 1 {
+			if q := int(p.maps.tcToQueue[firstBit(m)] & 7); w.idx[i<<3+q] < 0 {
 				w.idx[i<<3+q] = int16(rows)
 				rows++
 			}
 		}
 	}
 	w.held = make([]uint32, rows*w.n)
+	w.since = make([]clock.Time, rows*w.n)
 }
 
-func (w *waits) enter(egress int, q uint8, ingress int) {
-	if r := w.idx[egress<<3+int(q)]; r >= 0 {
-		h := &w.held[int(r)*w.n+ingress]
-		if *h == 0 {
-			w.gen++
+// losslessClasses is the mask of traffic classes that some port puts into a
+// lossless PG.
+func (s *Switch) losslessClasses() (tcs uint8) {
+	for i := range s.ports {
+		p := &s.ports[i]
+		for tc := range 8 {
+			if p.pgPrios[p.maps.tcToPG[tc]&7] != 0 {
+				tcs |= 1 << tc
+			}
 		}
-		*h++
+	}
+	return tcs
+}
+
+func (w *waits) enter(now clock.Time, egress int, q uint8, ingress int) {
+	if r := w.idx[egress<<3+int(q)]; r >= 0 {
+		k := int(r)*w.n + ingress
+		if w.held[k] == 0 && w.xoffs > 0 {
+			w.gen++
+			w.since[k] = now
+		}
+		w.held[k]++
 	}
 }
 
 func (w *waits) leave(egress int, q uint8, ingress int) {
 	if r := w.idx[egress<<3+int(q)]; r >= 0 {
-		w.held[int(r)*w.n+ingress]--
+		k := int(r)*w.n + ingress
+		w.held[k]--
+		if w.held[k] == 0 && w.xoffs > 0 {
+			w.gen++
+		}
 	}
 }
 
-// WaitEdge says: ingress priority InPrio of port InPort is in XOFF, and holds
-// frames that wait in the egress queue of priority Prio at Port, which its
-// peer has paused. So whoever is paused by (InPort, InPrio) waits for whoever
-// paused (Port, Prio); a cycle of such edges over devices is a deadlock.
-type WaitEdge struct {
-	Port, Prio     uint8
-	InPort, InPrio uint8
-	Bytes          int64 // in the paused queue
+// PausedQueue is an egress queue that holds frames and that the peer of its
+// port has paused.
+type PausedQueue struct {
+	Port  uint16
+	Prio  uint8 // PFC priority
+	Since clock.Time
+	Bytes int64
 }
 
-// WaitGen changes whenever the edges may have changed; an observer that saw
-// the same value before need not ask again, except for pauses that ran out.
+// HeldIn says that a stopped group has frames in the egress queue that PFC
+// priority Prio stops at Port; Prio is NoPrio where no priority does.
+type HeldIn struct {
+	Port  uint16
+	Prio  uint8
+	Since clock.Time // of the first of them, 0 = before the group's XOFF
+}
+
+// NoPrio marks a queue without PFC.
+const NoPrio = 0xFF
+
+// StoppedGroup is an ingress PG in XOFF: it pauses the priorities in Prios of
+// its port's peer until its frames, which wait in Held, have gone.
+type StoppedGroup struct {
+	Port   uint16
+	Prios  uint8 // mask
+	Slice  uint16
+	Since  clock.Time
+	Shared int64 // its cells in the slice's shared pool
+	// ResumeAt is the most cells of the slice's shared pool that may be in use,
+	// the group's own included, for XON with what the group holds now; -1 when
+	// it cannot resume before it has sent something.
+	ResumeAt int64
+	Held     []HeldIn
+}
+
+// WaitState is what a device knows of who waits for whom.
+type WaitState struct {
+	Dev    int32
+	Queues []PausedQueue
+	Groups []StoppedGroup
+}
+
+// WaitGen changes whenever a deadlock may have come or gone; an observer that
+// saw the same value before need not ask again.
 func (s *Switch) WaitGen() uint64 { return s.wait.gen }
 
-// WaitEdges appends the device's edges of the wait-for graph at now, by port
-// and priority, to dst.
-func (s *Switch) WaitEdges(now clock.Time, dst []WaitEdge) []WaitEdge {
+// Waits returns the device's part of the wait-for graph at now, in order of
+// port and class; it is empty while no PG is in XOFF.
+func (s *Switch) Waits(now clock.Time) WaitState {
+	w := WaitState{Dev: s.id}
+	if s.wait.xoffs == 0 {
+		return w
+	}
 	for i := range s.ports {
 		p := &s.ports[i]
-		m := p.port.PausedMask(now) & p.pfcOn
-		for ; m != 0; m &= m - 1 {
+		for m := p.port.PausedMask(now) & p.pfcOn; m != 0; m &= m - 1 {
 			n := firstBit(m)
 			q := p.maps.pfcToQueue[n]
-			if p.q[q].n == 0 || p.pausedQueues(now)&(1<<q) == 0 {
-				continue
+			if p.q[q].n > 0 && p.pausedQueues(now)&(1<<q) != 0 {
+				w.Queues = append(w.Queues, PausedQueue{uint16(i + 1), uint8(n), p.c.PFC[n].rxSince, p.q[q].bytes})
 			}
-			dst = s.edgesOf(dst, i, n, int(q))
+		}
+		for x := p.xoffSent; x != 0; x &= x - 1 {
+			w.Groups = append(w.Groups, s.stopped(i, firstBit(x)))
 		}
 	}
-	return dst
+	return w
 }
 
-func (s *Switch) edgesOf(dst []WaitEdge, i, n, q int) []WaitEdge {
-	r := int(s.wait.idx[i<<3+q])
-	for k := range s.ports {
-		if s.wait.held[r*s.wait.n+k] == 0 {
-			continue
-		}
-		in := &s.ports[k]
-		for x := in.xoffSent; x != 0; x &= x - 1 {
-			g := firstBit(x)
-			if in.maps.tcToQueueHits(g, q, &s.ports[i].maps) {
-				dst = append(dst, WaitEdge{uint8(i + 1), uint8(n), uint8(k + 1), uint8(firstBit(in.pgPrios[g])), s.ports[i].q[q].bytes})
+func (s *Switch) stopped(k, g int) StoppedGroup {
+	p := &s.ports[k]
+	o := StoppedGroup{Port: uint16(k + 1), Prios: p.pgPrios[g], Since: p.c.PFC[firstBit(p.pgPrios[g])].txSince}
+	o.Slice, o.Shared, o.ResumeAt = s.mmu.resume(k<<3 + g)
+	for i := range s.ports {
+		e := &s.ports[i]
+		for q := range 8 {
+			r := int(s.wait.idx[i<<3+q])
+			if r < 0 || s.wait.held[r*s.wait.n+k] == 0 || !p.maps.tcToQueueHits(g, q, &e.maps) {
+				continue
 			}
+			o.Held = append(o.Held, HeldIn{uint16(i + 1), e.prioOf(q), s.wait.since[r*s.wait.n+k]})
 		}
 	}
-	return dst
+	return o
+}
+
+// prioOf is the lowest PFC priority that stops queue q, NoPrio when none does.
+func (p *portState) prioOf(q int) uint8 {
+	for n := range 8 {
+		if p.pfcOn&(1<<n) != 0 && int(p.maps.pfcToQueue[n]) == q {
+			return uint8(n)
+		}
+	}
+	return NoPrio
 }
 
 // tcToQueueHits reports whether some traffic class takes PG g here and queue q
@@ -112,4 +182,15 @@ func (m *maps) tcToQueueHits(g, q int, egress *maps) bool {
 		}
 	}
 	return false
+}
+
+// resume returns a PG's slice, its shared cells, and [StoppedGroup.ResumeAt].
+func (m *MMU) resume(pg int) (slice uint16, shared, at int64) {
+	p := &m.pg[pg]
+	need := p.xonAt(m.cell)
+	at = -1
+	if size := int64(m.sl[p.slice].size); need <= size {
+		at = size - need
+	}
+	return p.slice, int64(p.shared()), at
 }
