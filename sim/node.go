@@ -2,7 +2,9 @@ package sim
 
 import (
 	"github.com/rocemu/rocemu/nodes/fabric"
+	"github.com/rocemu/rocemu/nodes/leaf"
 	"github.com/rocemu/rocemu/nodes/rnic"
+	"github.com/rocemu/rocemu/nodes/spine"
 	"github.com/rocemu/rocemu/topology"
 )
 
@@ -19,5 +21,11 @@ func (b *builder) node(dev int32) Node {
 		}
 		return rnic.New(b.plan, dev, b.idx)
 	}
-	return &switchNode{Switch: fabric.New(b.plan, dev, fabric.Options{}), plan: b.plan, dev: &b.plan.Devices[dev]}
+	n := &switchNode{plan: b.plan, dev: &b.plan.Devices[dev]}
+	if n.dev.Kind == topology.Leaf {
+		n.Switch = leaf.New(b.plan, dev, fabric.Options{}).Switch
+	} else {
+		n.Switch = spine.New(b.plan, dev, fabric.Options{}).Switch
+	}
+	return n
 }

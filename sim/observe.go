@@ -22,15 +22,14 @@ const (
 func cores() int { return runtime.GOMAXPROCS(0) }
 
 // observer returns the engine's hook for deadlocks, progress, records and
-// samples.
+// samples, nil when there is nothing to do.
 func (f *Fabric) observer(o *Options) func(clock.Time, uint64) {
-	f.dead = f.newDeadlocks()
-	if o.Progress == nil && o.Records == nil && o.Sample == nil {
-		return func(start clock.Time, _ uint64) { f.dead.look(start) }
+	if o.Progress == nil && o.Records == nil && o.Sample == nil && f.dead.watch == nil {
+		return nil
 	}
 	last := time.Now()
 	return func(start clock.Time, n uint64) {
-		f.dead.look(start)
+		f.look(start)
 		if o.Sample != nil && o.SampleEvery > 0 && start >= f.nextS {
 			o.Sample(f.nextS, f)
 			skip := (start.Sub(f.nextS))/o.SampleEvery + 1
@@ -73,6 +72,7 @@ func (f *Fabric) drain(o *Options) {
 			f.rec = n.TakeRecords(f.rec)
 		}
 	}
+	f.rec = f.deadlockRecords(f.rec)
 	if len(f.rec) == 0 {
 		return
 	}

@@ -65,7 +65,7 @@ type Fabric struct {
 	start  time.Time
 	rec    []record.Record
 	nextS  clock.Time
-	dead   *deadlocks
+	dead   deadlocks
 }
 
 // Build makes the actors of the hosted devices and the engine over them. A nil
@@ -103,6 +103,7 @@ func Build(plan *topology.Plan, hosted func(dev int32) bool, workers int) (*Fabr
 		return nil, err
 	}
 	f.Engine = e
+	f.watchDeadlocks()
 	for i := range plan.Faults {
 		if err := f.Schedule(&plan.Faults[i], int32(i)); err != nil {
 			return nil, fmt.Errorf("fault %s: %w", plan.Faults[i].Name, err)
@@ -157,6 +158,7 @@ func (f *Fabric) Parts(end clock.Time) []*report.Part {
 		p.FrameHops, p.Events = st.Hops, st.Events
 		out = append(out, p)
 	}
+	f.addDeadlocks(out, end)
 	return out
 }
 
@@ -204,6 +206,7 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 	if err != nil {
 		return nil, err
 	}
+	f.look(res.At)
 	f.drain(&o)
 	eng := cost.done()
 	eng.Workers, eng.Processes, eng.Generations = workers, 1, 1
@@ -215,10 +218,14 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 func (f *Fabric) Finish(res actors.Result, parts []*report.Part, eng report.Engine) *report.Result {
 	end := verdict(f.Plan, res)
 	meta := Meta(f.Plan)
-	if f.dead != nil && len(parts) > 0 {
-		parts[0].Deadlocks = append(parts[0].Deadlocks, f.dead.found...)
+	if f.dead.watch == nil {
+		if err := joinWaits(f.Plan, parts); err != nil {
+			end.Verdict, end.Reason = report.Failed, err.Error()
+		}
 	}
-	return report.Merge(parts, meta, end, eng, Digest(f.Plan, parts))
+	r := report.Merge(parts, meta, end, eng, Digest(f.Plan, parts))
+	victims(f.Plan, r)
+	return r
 }
 
 // verdict names the end of a run.
