@@ -36,8 +36,10 @@ func small() ([]*Part, *Meta, End) {
 		Flow: func(id int32) FlowMeta { return flows[id] },
 		RNIC: func(n uint32) string { return fmt.Sprintf("rnic%d", n) },
 		Links: []Link{
-			{"rnic1", 1, "leaf1", 1}, {"leaf1", 1, "rnic1", 1},
-			{"rnic2", 1, "leaf1", 2}, {"leaf1", 2, "rnic2", 1},
+			{"rnic1", 1, "leaf1", 1},
+			{"leaf1", 1, "rnic1", 1},
+			{"rnic2", 1, "leaf1", 2},
+			{"leaf1", 2, "rnic2", 1},
 		},
 		Faults: map[string]*FaultResult{"cut": {Kind: "link-down", Target: "leaf1:1", AtNS: 1500, Hits: 3}},
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/rnic/qp"
 	"github.com/rocemu/rocemu/report"
 	"github.com/spf13/cobra"
@@ -28,9 +27,12 @@ type timerForm struct {
 	Definition string    `json:"definition"`
 }
 
+// timerStep is what happens to a request that is never answered, in the
+// standard's reading and in the article's; null when the timer is off.
 type timerStep struct {
-	AtNS report.NS `json:"at_ns"`
-	What string    `json:"what"`
+	StandardNS *report.NS `json:"standard_ns"`
+	ArticleNS  *report.NS `json:"article_ns"`
+	What       string     `json:"what"`
 }
 
 type rnrForm struct {
@@ -71,8 +73,12 @@ func (f *timerFlags) check() error {
 		name string
 		v, m int
 	}{
-		{"timeout", f.Timeout, 31}, {"retry", f.Retry, 7}, {"rnr", f.RNR, 31}, {"rnr-retry", f.RNRTry, 7},
-		{"packet-life", f.PLT, 31}, {"ack-delay", f.Delay, 31},
+		{"timeout", f.Timeout, 31},
+		{"retry", f.Retry, 7},
+		{"rnr", f.RNR, 31},
+		{"rnr-retry", f.RNRTry, 7},
+		{"packet-life", f.PLT, 31},
+		{"ack-delay", f.Delay, 31},
 	} {
 		if x.v < 0 || x.v > x.m {
 			return fmt.Errorf("--%s %d: allowed 0..%d", x.name, x.v, x.m)
@@ -102,7 +108,14 @@ func (f *timerFlags) compute() (*timersOut, error) {
 		t := report.NS(v.T)
 		o.Forms = append(o.Forms, timerForm{m.name, t, t * report.NS(f.Retry), t * report.NS(f.Retry+1), m.def})
 	}
-	o.Ladder = ladder(qp.AckTimeout(uint8(f.Timeout)), f.Retry)
+	std, art, err := qp.Ladder(qp.LadderParams{
+		Timeout: uint8(f.Timeout), Retry: uint8(f.Retry), RNR: uint8(f.RNR), RNRRetry: uint8(f.RNRTry),
+		PacketLife: uint8(f.PLT), AckDelay: uint8(f.Delay),
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.Ladder = steps(f.Retry, &std, &art)
 	for _, r := range []struct {
 		name   string
 		linear bool
@@ -118,20 +131,29 @@ func (f *timerFlags) compute() (*timersOut, error) {
 	return o, nil
 }
 
-// ladder lists what happens to a request that is never answered.
-func ladder(t clock.Duration, retry int) []timerStep {
-	if t == 0 {
-		return []timerStep{{0, "sent; the timer is off: an unanswered request waits for ever"}}
+// steps joins the two ladders of a request that is never answered.
+func steps(retry int, std, art *qp.LadderSide) []timerStep {
+	at := func(s *qp.LadderSide, n int) *report.NS {
+		if s.T == 0 {
+			return nil
+		}
+		v := report.NS(s.T) * report.NS(n)
+		return &v
 	}
-	out := []timerStep{{0, "sent"}}
-	for k := 1; k <= retry; k++ {
-		what := fmt.Sprintf("timeout %d: sent again", k)
-		if k == retry {
+	var out []timerStep
+	for n := 0; n <= retry+1; n++ {
+		what := fmt.Sprintf("timeout %d: sent again", n)
+		switch n {
+		case 0:
+			what = "sent"
+		case retry + 1:
+			what = fmt.Sprintf("timeout %d: fails with retry_exc_err", n)
+		case retry:
 			what += ", the last chance"
 		}
-		out = append(out, timerStep{report.NS(t) * report.NS(k), what})
+		out = append(out, timerStep{at(std, n), at(art, n), what})
 	}
-	return append(out, timerStep{report.NS(t) * report.NS(retry+1), fmt.Sprintf("timeout %d: fails with retry_exc_err", retry+1)})
+	return out
 }
 
 func (a *app) showTimers(o *timersOut) error {
@@ -142,9 +164,9 @@ func (a *app) showTimers(o *timersOut) error {
 	for _, f := range o.Forms {
 		forms.AppendRow([]any{f.Form, f.TimeoutNS, f.LastNS, f.FailsNS, f.Definition})
 	}
-	steps := report.NewTable("at", "timeout "+fmt.Sprint(o.Timeout)+", retry_cnt "+fmt.Sprint(o.Retry))
+	ladder := report.NewTable("standard", "article", fmt.Sprintf("a request that is never answered, timeout %d, retry_cnt %d", o.Timeout, o.Retry))
 	for _, s := range o.Ladder {
-		steps.AppendRow([]any{s.AtNS, s.What})
+		ladder.AppendRow([]any{orNever(s.StandardNS), orNever(s.ArticleNS), s.What})
 	}
 	rnr := report.NewTable(fmt.Sprintf("RNR timer code %d", o.RNR), "wait", "fails after")
 	for _, r := range o.RNRWait {
@@ -154,5 +176,13 @@ func (a *app) showTimers(o *timersOut) error {
 		}
 		rnr.AppendRow([]any{r.Form, r.WaitNS, fails})
 	}
-	return a.printf("%s\n\n%s\n\n%s\n", forms.Render(), steps.Render(), rnr.Render())
+	return a.printf("%s\n\n%s\n\n%s\n", forms.Render(), ladder.Render(), rnr.Render())
+}
+
+// orNever prints an instant, or that the timer is off.
+func orNever(n *report.NS) string {
+	if n == nil {
+		return "timer off"
+	}
+	return n.String()
 }

@@ -308,9 +308,16 @@ func TestRulesBite(t *testing.T) {
 		dir, dep string
 		want     bool
 	}{
-		{"clock", "nodes/wire", false}, {"nodes/wire", "clock", true}, {"report", "topology", false}, {"nodes/rnic/qp", "nodes/port", false},
-		{"nodes/rnic", "nodes/rnic/qp", true}, {"sim", "cmd/emuctl", false}, {"actors", "nodes/fabric", false}, {"test/chaos", "cmd/emud", false},
-		{"topology/hpcc", "topology", true}, {"cmd/emud", "coord", true},
+		{"clock", "nodes/wire", false},
+		{"nodes/wire", "clock", true},
+		{"report", "topology", false},
+		{"nodes/rnic/qp", "nodes/port", false},
+		{"nodes/rnic", "nodes/rnic/qp", true},
+		{"sim", "cmd/emuctl", false},
+		{"actors", "nodes/fabric", false},
+		{"test/chaos", "cmd/emud", false},
+		{"topology/hpcc", "topology", true},
+		{"cmd/emud", "coord", true},
 	} {
 		if r := ruleFor(c.dir); r == nil || mayImport(c.dir, c.dep, r) != c.want {
 			t.Errorf("%s importing %s: allowed should be %v", c.dir, c.dep, c.want)
