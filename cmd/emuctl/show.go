@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/report/counters"
+)
+
+// column is one metric of a table.
+type column struct {
+	head string
+	id   counters.ID
+}
+
+// views are the tables of `emuctl show`, in the habit of SONiC's and rdma's
+// tools: a row for each port (and priority, group or queue), a column a metric.
+var views = map[string][]column{
+	"queue": {{"pkts", counters.QueueTx}, {"drops", counters.QueueDrops}, {"bytes now", counters.QueueOccupancy},
+		{"watermark", counters.QueueMark}, {"ECN marked", counters.QueueMarked}},
+	"watermark": {{"PG shared", counters.PGSharedMark}, {"PG headroom", counters.PGHeadroomMark}, {"queue", counters.QueueMark}, {"pool", counters.PoolMark}},
+	"pfcwd":     {{"storm detected", counters.WdDetected}, {"restored", counters.WdRestored}, {"tx drop", counters.WdTxDropped}, {"rx drop", counters.WdRxDropped}},
+	"ecn":       {{"pkts", counters.QueueTx}, {"ECN marked", counters.QueueMarked}},
+	"drops":     {{"ingress", counters.InDrops}, {"CRC", counters.CRCErrors}, {"PG", counters.PGDrops}, {"queue", counters.QueueDrops}},
+}
+
+func (a *app) show() *cobra.Command {
+	f := struct {
+		Dir  string `flag:"dir,f" help:"output directory of a run"`
+		Zero bool   `flag:"zero,z" help:"show rows without any count too"`
+	}{Dir: "."}
+	subjects := slices.Sorted(maps.Keys(views))
+	subjects = append(subjects, "pfc", "rdma")
+	slices.Sort(subjects)
+	return a.command(verb{
+		use: "show " + strings.Join(subjects, "|") + " [DEVICE] [-f DIR]", short: "Show PFC, queues, watermarks, ECN, drops or RDMA counters",
+		long:    "The tables follow `show pfc counters`, `show queue counters`, `show priority-group\nwatermark`, `pfcwd show stats` and `rdma statistic`. DEVICE may be DEVICE:PORT.",
+		example: "  emuctl run examples/incast.yaml --out out\n  emuctl show pfc -f out\n  emuctl show queue leaf2 -f out",
+		args:    cobra.RangeArgs(1, 2), flags: &f,
+		run: func(_ context.Context, args []string) error {
+			if !slices.Contains(subjects, args[0]) {
+				return fmt.Errorf("show %q: want one of %s", args[0], strings.Join(subjects, ", "))
+			}
+			r, err := report.ReadResult(f.Dir)
+			if err != nil {
+				return err
+			}
+			return a.runShow(counters.FromResult(r), r, args[0], slices.Concat(args[1:], []string{""})[0], f.Zero)
+		},
+	})
+}
+
+func (a *app) runShow(s *counters.Snapshot, r *report.Result, what, where string, zero bool) error {
+	want := func(p counters.Point) bool {
+		return slices.ContainsFunc(views[what], func(c column) bool { return c.id == p.ID })
+	}
+	switch what {
+	case "pfc":
+		want = func(p counters.Point) bool { return p.Metric().Scope == counters.Priority }
+	case "rdma":
+		want = func(p counters.Point) bool { return p.Metric().Scope == counters.Device && p.Value != 0 }
+	}
+	vals, err := a.values(s, where, want)
+	if err != nil {
+		return err
+	}
+	if a.json || what == "rdma" {
+		return a.showValues(vals)
+	}
+	if what == "pfc" {
+		return a.showPFC(vals, zero)
+	}
+	if err := a.showColumns(views[what], vals, zero); err != nil || what != "drops" || where != "" {
+		return err
+	}
+	t := report.NewTable("reason", "frames")
+	for _, k := range slices.Sorted(maps.Keys(r.Totals.DropsByReason)) {
+		if n := r.Totals.DropsByReason[k]; n > 0 || zero {
+			t.AppendRow([]any{k, n})
+		}
+	}
+	return a.printf("%s\n", t.Render())
+}
+
+// row is one line of a table by place.
+type row struct {
+	where, index string
+	cells        map[string]int64
+}
+
+// rows groups values by place and index, in their order.
+func rows(vals []value, column func(value) string) []*row {
+	var out []*row
+	at := map[string]*row{}
+	for _, v := range vals {
+		where := v.Device
+		if v.Port > 0 {
+			where = fmt.Sprintf("%s:%d", v.Device, v.Port)
+		}
+		key := where + "/" + v.Index
+		if at[key] == nil {
+			at[key] = &row{where, v.Index, map[string]int64{}}
+			out = append(out, at[key])
+		}
+		at[key].cells[column(v)] += v.Value
+	}
+	return out
+}
+
+func (r *row) zero() bool {
+	for _, v := range r.cells {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (a *app) showColumns(cols []column, vals []value, zero bool) error {
+	head := []any{"where", "index"}
+	for _, c := range cols {
+		head = append(head, c.head)
+	}
+	t := report.NewTable(head...)
+	for _, r := range rows(vals, func(v value) string { return v.Metric }) {
+		if r.zero() && !zero {
+			continue
+		}
+		cells := []any{r.where, r.index}
+		for _, c := range cols {
+			if v, ok := r.cells[counters.Metrics[c.id].Name]; ok {
+				cells = append(cells, v)
+			} else {
+				cells = append(cells, "-")
+			}
+		}
+		t.AppendRow(cells)
+	}
+	return a.printf("%s\n", t.Render())
+}
+
+// showPFC prints pause frames received and sent by priority, and how long.
+func (a *app) showPFC(vals []value, zero bool) error {
+	for _, dir := range []struct{ head, frames, span string }{
+		{"Port Rx", "pfc_rx_pause", "pfc_rx_paused"}, {"Port Tx", "pfc_tx_pause", "pfc_tx_paused"},
+	} {
+		t := report.NewTable(dir.head, "PFC0", "PFC1", "PFC2", "PFC3", "PFC4", "PFC5", "PFC6", "PFC7", "paused")
+		ports := map[string]*row{}
+		var order []string
+		for _, v := range vals {
+			where := fmt.Sprintf("%s:%d", v.Device, v.Port)
+			if ports[where] == nil {
+				ports[where] = &row{where: where, cells: map[string]int64{}}
+				order = append(order, where)
+			}
+			switch v.Metric {
+			case dir.frames:
+				ports[where].cells[v.Index] = v.Value
+			case dir.span:
+				ports[where].cells["paused"] += v.Value
+			}
+		}
+		for _, w := range order {
+			r := ports[w]
+			if r.zero() && !zero {
+				continue
+			}
+			cells := []any{w}
+			for p := range 8 {
+				cells = append(cells, r.cells[fmt.Sprint(p)])
+			}
+			t.AppendRow(append(cells, report.Span(report.NS(r.cells["paused"]))))
+		}
+		if err := a.printf("%s\n", t.Render()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/telemetry/chain"
+)
+
+func (a *app) trace() *cobra.Command {
+	f := struct {
+		Dir string `flag:"dir,f" help:"output directory of a run"`
+		Max int    `flag:"max,n" help:"chains to show, 0 = all"`
+	}{Dir: ".", Max: 20}
+	return a.command(verb{
+		use: "trace [FLOW] [-f DIR]", short: "Tell the retransmit chains of a flow",
+		long: `FLOW is a workload line, or a single flow as flows.csv names it; without it all
+chains are told. Each line is a step: time, time since the step before, device,
+what happened; the arrow names the step that caused it.`,
+		example: "  emuctl run examples/incast.yaml --set switches.all.pfc.headroom=0B --out out\n  emuctl trace burst -f out",
+		args:    cobra.MaximumNArgs(1), flags: &f,
+		run: func(_ context.Context, args []string) error {
+			flow := ""
+			if len(args) > 0 {
+				flow = args[0]
+			}
+			return a.runTrace(f.Dir, flow, f.Max)
+		},
+	})
+}
+
+func (a *app) runTrace(dir, flow string, most int) error {
+	all, err := chain.ReadLines(filepath.Join(dir, chain.FileName))
+	if err != nil {
+		return err
+	}
+	var lines []chain.Line
+	for _, l := range all {
+		if flow == "" || l.Flow == flow || l.Line == flow {
+			lines = append(lines, l)
+		}
+	}
+	if len(lines) == 0 {
+		if err := knownFlow(dir, flow); err != nil {
+			return err
+		}
+	}
+	if a.json {
+		return a.printJSON(lines)
+	}
+	if len(lines) == 0 {
+		return a.printf("nothing was sent again\n")
+	}
+	for i := range lines {
+		if most > 0 && i == most {
+			return a.printf("and %d more chains (-n 0 shows all)\n", len(lines)-most)
+		}
+		if err := a.tellChain(&lines[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// knownFlow refuses a name that the result does not have.
+func knownFlow(dir, flow string) error {
+	r, err := report.ReadResult(dir)
+	if err != nil || flow == "" {
+		return err
+	}
+	line := flow
+	for i := range flow {
+		if flow[i] == '[' {
+			line = flow[:i]
+			break
+		}
+	}
+	if r.Flows[line] == nil {
+		return fmt.Errorf("no flow %q in %s", flow, dir)
+	}
+	return nil
+}
+
+// tellChain prints one chain.
+func (a *app) tellChain(l *chain.Line) error {
+	err := a.printf("%s  request %d, QP %d, PSN %d: %s -> %s after %v, %d rounds, %d packets again  trace %s\n", l.Flow, l.Request, l.QP, l.PSN,
+		l.Cause, l.Outcome, clock.Duration(l.EndNS-l.BeginNS), l.Retries, l.Resends, l.Trace)
+	last := l.BeginNS
+	for i := range l.Steps {
+		s := &l.Steps[i]
+		because := ""
+		if s.Cause >= 0 {
+			because = fmt.Sprintf("  <- %d", s.Cause+1)
+		}
+		if err == nil {
+			err = a.printf("%5d  %14s ns  %+14s ns  %-10s %s%s\n", i+1, clock.Time(s.AtNS).NS(), clock.Duration(s.AtNS-last).NS(), s.Device, s.Text, because)
+		}
+		last = s.AtNS
+	}
+	if l.Folded > 0 && err == nil {
+		err = a.printf("       %d more steps are counted above and not listed\n", l.Folded)
+	}
+	return err
+}
