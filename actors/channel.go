@@ -22,32 +22,33 @@ type chunk struct {
 // The sender appends during a window; the engine publishes at its end, and only
 // then the receiver sees them, so the two need no lock.
 type Channel struct {
-	key     uint64 // hash of seed, sender and port: breaks ties, independent of placement
-	src     int32
-	dst     int32
-	srcPort uint16
+	// Receiver's side: one cache line.
+	head    *chunk
+	popped  uint64 // ordinal of the head frame
+	pub     uint64 // frames published since the start
+	used    *chunk // chunks read to the end
+	hi      int32
+	nLate   int32 // len(lateQ)
 	dstPort uint16
-	remote  bool // the receiver runs in another process
-	dirty   bool
+	srcPort uint16
+	dst     int32
+	key     uint64 // hash of seed, sender and port: breaks ties, independent of placement
+	lateN   uint64 // ordinal of the next late frame, with the top bit set in ties
 
-	// Receiver's side.
-	head   *chunk
-	hi     int
-	popped uint64 // ordinal of the head frame
-	pub    uint64 // frames published since the start
-	used   *chunk // chunks read to the end
-	lateQ  []late
-	lateN  uint64 // ordinal of the next late frame, with the top bit set in ties
-
-	// Sender's side.
+	// Sender's side: one cache line.
 	tail   *chunk
-	ti     int
 	pushed uint64
 	lastAt clock.Time
 	free   *chunk
-	lateW  []wire.Frame // late frames of this window
-	newAt  clock.Time   // earliest arrival pushed this window
-	workAt clock.Time   // earliest arrival of a non-PFC frame pushed this window
+	newAt  clock.Time // earliest arrival pushed this window
+	workAt clock.Time // earliest arrival of a non-PFC frame pushed this window
+	ti     int32
+	src    int32
+	dirty  bool
+	remote bool // the receiver runs in another process
+
+	lateQ []late
+	lateW []wire.Frame // late frames of this window
 }
 
 type late struct {
@@ -136,13 +137,14 @@ func (c *Channel) insertLate(f *wire.Frame) {
 	copy(c.lateQ[i+1:], c.lateQ[i:])
 	c.lateQ[i] = late{ord: c.lateN | 1<<63, f: *f}
 	c.lateN++
+	c.nLate++
 }
 
 // Outbox is where an actor puts frames for its ports.
 type Outbox struct {
-	end   clock.Time
-	ch    []*Channel // by port number - 1
-	dirty []*Channel
+	end clock.Time
+	ch  []*Channel // by port number - 1
+	w   *scratch
 }
 
 // Send puts a frame on the cable of a port. f.At is the arrival at the
@@ -156,7 +158,7 @@ func (o *Outbox) Send(port int, f *wire.Frame) {
 	if c.pushed == c.pub { // the first of the window
 		if !c.dirty {
 			c.dirty = true
-			o.dirty = append(o.dirty, c)
+			o.w.dirty = append(o.w.dirty, c)
 		}
 		c.open(f.At)
 	}
@@ -172,7 +174,7 @@ func (o *Outbox) SendLate(port int, f *wire.Frame) {
 	c := o.ch[port-1]
 	if !c.dirty {
 		c.dirty = true
-		o.dirty = append(o.dirty, c)
+		o.w.dirty = append(o.w.dirty, c)
 	}
 	c.lateW = append(c.lateW, *f)
 	c.newAt = min(c.newAt, f.At)
@@ -230,6 +232,7 @@ func (c *Channel) restore(r *snap.Reader) {
 			return
 		}
 		c.lateQ = append(c.lateQ, l)
+		c.nLate++
 	}
 	if !sort.SliceIsSorted(c.lateQ, func(i, j int) bool { return c.lateQ[i].f.At < c.lateQ[j].f.At }) && r.Err == nil {
 		r.Err = fmt.Errorf("actors: late frames are out of order")

@@ -92,6 +92,7 @@ type Engine struct {
 	sum     Summary // running totals of the counters in st
 	workers int
 	pool    *pool
+	scratch []scratch // one a worker
 
 	Carrier Carrier
 	Gate    Gate
@@ -117,14 +118,16 @@ func New(cfg Config, hosted []Actor, workers int) (*Engine, error) {
 		return nil, fmt.Errorf("actors: %d names and %d cable lists for %d devices", len(cfg.Names), len(cfg.Cables), len(hosted))
 	}
 	e := &Engine{cfg: cfg, actors: hosted, workers: max(1, workers), stop: clock.Never}
+	e.scratch = make([]scratch, e.workers)
 	n := len(hosted)
 	e.in, e.out, e.st = make([]Inbox, n), make([]Outbox, n), make([]Status, n)
 	e.next, e.work = make([]clock.Time, n), make([]clock.Time, n)
 	for d := range hosted {
 		e.in[d].seed = cfg.Seed
-		e.in[d].ch = make([]*Channel, len(cfg.Cables[d]))
-		e.in[d].act = make([]uint64, (len(cfg.Cables[d])+63)/64)
-		e.out[d].ch = make([]*Channel, len(cfg.Cables[d]))
+		p := len(cfg.Cables[d])
+		table := make([]*Channel, 2*p)
+		e.in[d].ch, e.out[d].ch = table[:p:p], table[p:]
+		e.in[d].act = make([]uint64, (p+63)/64)
 		e.next[d], e.work[d] = clock.Never, clock.Never
 		if hosted[d] != nil {
 			e.local = append(e.local, int32(d))
@@ -360,11 +363,11 @@ func (e *Engine) window(end clock.Time) {
 		e.pool.run(e, end)
 	} else {
 		for _, d := range e.active {
-			e.advance(d, end)
+			e.advance(d, end, &e.scratch[0])
 		}
 	}
-	for _, d := range e.active {
-		e.publish(d)
+	for i := range e.scratch {
+		e.publish(&e.scratch[i])
 	}
 	e.now = end
 	e.windows++
@@ -374,9 +377,9 @@ func (e *Engine) window(end clock.Time) {
 const minParallel = 16
 
 // advance runs one actor; it touches nothing of any other.
-func (e *Engine) advance(d int32, end clock.Time) {
+func (e *Engine) advance(d int32, end clock.Time, w *scratch) {
 	in, out, st := &e.in[d], &e.out[d], &e.st[d]
-	out.end = end
+	out.end, out.w, in.w = end, w, w
 	in.begin(e.start, end)
 	e.actors[d].Advance(end, in, out, st)
 	if in.pos != len(in.ev) {
@@ -385,25 +388,24 @@ func (e *Engine) advance(d int32, end clock.Time) {
 	if st.Next < end {
 		panic(fmt.Sprintf("actors: %s left an event at %v before the window's end %v", e.cfg.Names[d], st.Next, end))
 	}
-	n, w := in.rest()
+	n, work := in.rest()
 	e.next[d] = min(n, st.Next)
-	e.work[d] = min(w, st.NextWork)
+	e.work[d] = min(work, st.NextWork)
 }
 
-// publish makes what d sent visible.
-func (e *Engine) publish(d int32) {
-	o := &e.out[d]
-	for _, c := range o.dirty {
+// publish makes what a worker's actors sent visible.
+func (e *Engine) publish(w *scratch) {
+	for _, c := range w.dirty {
 		if c.remote {
 			e.remote = append(e.remote, c)
 			continue
 		}
-		n, w := c.publish()
+		n, work := c.publish()
 		e.in[c.dst].mark(int(c.dstPort))
 		e.next[c.dst] = min(e.next[c.dst], n)
-		e.work[c.dst] = min(e.work[c.dst], w)
+		e.work[c.dst] = min(e.work[c.dst], work)
 	}
-	o.dirty = o.dirty[:0]
+	w.dirty = w.dirty[:0]
 }
 
 // Totals are the engine's counters over the hosted actors.

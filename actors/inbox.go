@@ -12,12 +12,18 @@ import (
 // so that each look and each take is an index.
 type Inbox struct {
 	ch   []*Channel // by port number - 1
-	seed uint64
-	act  []uint64 // ports with published frames
-	ev   []arrival
+	act  []uint64   // ports with published frames
+	ev   []arrival  // of this window, in order; belongs to the worker
 	pos  int
-	tmp  []arrival
-	late []wire.Frame // late frames of this window
+	seed uint64
+	w    *scratch
+}
+
+// scratch is what a worker needs while it runs one actor after the other.
+type scratch struct {
+	ev, tmp []arrival
+	late    []wire.Frame // late frames of this actor's window
+	dirty   []*Channel   // channels with frames of this window
 }
 
 // arrival is one frame of the window.
@@ -32,7 +38,7 @@ func (in *Inbox) mark(port int) { in.act[(port-1)>>6] |= 1 << ((port - 1) & 63) 
 
 // begin collects and orders what arrives in [start, end).
 func (in *Inbox) begin(start, end clock.Time) {
-	in.ev, in.pos, in.late = in.ev[:0], 0, in.late[:0]
+	in.ev, in.pos, in.w.late = in.w.ev[:0], 0, in.w.late[:0]
 	for w, b := range in.act {
 		for ; b != 0; b &= b - 1 {
 			c := in.ch[w<<6+bits.TrailingZeros64(b)]
@@ -40,7 +46,7 @@ func (in *Inbox) begin(start, end clock.Time) {
 				in.ev = append(in.ev, arrival{f.At, f, c.popped, c})
 				c.pop()
 			}
-			if len(c.lateQ) > 0 && c.lateQ[0].f.At < end {
+			if c.nLate > 0 && c.lateQ[0].f.At < end {
 				in.takeLate(c, end)
 			}
 		}
@@ -52,6 +58,7 @@ func (in *Inbox) begin(start, end clock.Time) {
 	default:
 		in.buckets(start, end)
 	}
+	in.w.ev = in.ev
 }
 
 // takeLate moves the late frames of a channel that arrive before end.
@@ -59,14 +66,16 @@ func (in *Inbox) takeLate(c *Channel, end clock.Time) {
 	n := 0
 	for n < len(c.lateQ) && c.lateQ[n].f.At < end {
 		l := &c.lateQ[n]
-		if len(in.late) == cap(in.late) { // old frames stay where they are referred to
-			in.late = make([]wire.Frame, 0, max(8, 2*cap(in.late)))
+		w := in.w
+		if len(w.late) == cap(w.late) { // old frames stay where they are referred to
+			w.late = make([]wire.Frame, 0, max(8, 2*cap(w.late)))
 		}
-		in.late = append(in.late, l.f)
-		in.ev = append(in.ev, arrival{l.f.At, &in.late[len(in.late)-1], l.ord, c})
+		w.late = append(w.late, l.f)
+		in.ev = append(in.ev, arrival{l.f.At, &w.late[len(w.late)-1], l.ord, c})
 		n++
 	}
 	c.lateQ = c.lateQ[:copy(c.lateQ, c.lateQ[n:])]
+	c.nLate = int32(len(c.lateQ))
 }
 
 // smallSort is the number of arrivals up to which plain insertion is quickest;
@@ -89,16 +98,17 @@ func (in *Inbox) buckets(start, end clock.Time) {
 	for i := 1; i < len(count); i++ {
 		count[i] += count[i-1]
 	}
-	if cap(in.tmp) < len(in.ev) {
-		in.tmp = make([]arrival, len(in.ev), 2*len(in.ev))
+	w := in.w
+	if cap(w.tmp) < len(in.ev) {
+		w.tmp = make([]arrival, len(in.ev), 2*len(in.ev))
 	}
-	in.tmp = in.tmp[:len(in.ev)]
+	w.tmp = w.tmp[:len(in.ev)]
 	for i := range in.ev {
 		b := uint64(in.ev[i].at-start) >> shift
-		in.tmp[count[b]] = in.ev[i]
+		w.tmp[count[b]] = in.ev[i]
 		count[b]++
 	}
-	in.ev, in.tmp = in.tmp, in.ev
+	in.ev, w.tmp = w.tmp, in.ev
 	in.insertion(in.ev)
 }
 
@@ -143,14 +153,14 @@ func (in *Inbox) rest() (next, work clock.Time) {
 			if f != nil {
 				next, work = min(next, f.At), min(work, f.At)
 			}
-			for k := range c.lateQ {
+			for k := range c.nLate {
 				next = min(next, c.lateQ[k].f.At)
 				if isWork(&c.lateQ[k].f) {
 					work = min(work, c.lateQ[k].f.At)
 					break
 				}
 			}
-			if f == nil && len(c.lateQ) == 0 {
+			if f == nil && c.nLate == 0 {
 				in.act[w] &^= 1 << (i & 63)
 			}
 		}

@@ -28,7 +28,7 @@ func newPool(n int) *pool {
 		p.start[i] = c
 		go func() {
 			for range c {
-				p.work()
+				p.work(i + 1)
 				p.done.Done()
 			}
 		}()
@@ -43,18 +43,18 @@ func (p *pool) run(e *Engine, end clock.Time) {
 	for _, c := range p.start {
 		c <- struct{}{}
 	}
-	p.work()
+	p.work(0)
 	p.done.Wait()
 }
 
-func (p *pool) work() {
+func (p *pool) work(worker int) {
 	for {
 		i := int(p.next.Add(grab)) - grab
 		if i >= len(p.e.active) {
 			return
 		}
 		for _, d := range p.e.active[i:min(i+grab, len(p.e.active))] {
-			p.e.advance(d, p.end)
+			p.e.advance(d, p.end, &p.e.scratch[worker])
 		}
 	}
 }

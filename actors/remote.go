@@ -1,7 +1,9 @@
 package actors
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/wire"
@@ -19,6 +21,9 @@ type Remote struct {
 // TakeRemote hands out the frames of the last window that go to devices of
 // other processes, by (source device, port), and forgets them.
 func (e *Engine) TakeRemote(visit func(Remote)) {
+	slices.SortFunc(e.remote, func(a, b *Channel) int { // workers finish in any order
+		return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.srcPort, b.srcPort))
+	})
 	for _, c := range e.remote {
 		r := Remote{Src: c.src, Dst: c.dst, SrcPort: c.srcPort, DstPort: c.dstPort, Late: c.lateW}
 		n := int(c.pushed - c.popped)
