@@ -104,6 +104,7 @@ var importTable = []rule{
 	{"telemetry", []string{"actors", "clock", "nodes", "topology", "report", "sim"}},
 	{"sweep", []string{"clock", "topology", "report", "sim"}},
 	{"sim", []string{"actors", "clock", "nodes", "topology", "report"}},
+	{"sweep", []string{"clock", "topology", "report", "sim"}},
 	{"coord", []string{"actors", "clock", "nodes", "topology", "report", "sim", "telemetry"}},
 	{"cmd", []string{"*", "cmd"}},
 	{"test", []string{"*"}},

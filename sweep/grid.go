@@ -1,0 +1,209 @@
+package sweep
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/rocemu/rocemu/topology"
+)
+
+// Loader resolves the fabric with further settings ("path=value") and a seed,
+// nil for the file's own.
+type Loader func(sets []string, seed *uint64) (*topology.Plan, error)
+
+// Run is one run of a point.
+type Run struct {
+	Seed uint64 `json:"seed"`
+	Metrics
+}
+
+// Point is one combination of values.
+type Point struct {
+	Values []string `json:"values"` // parallel to the axes
+	Runs   []Run    `json:"runs"`
+	OK     bool     `json:"ok"` // every run complete, every flow delivered
+	Note   string   `json:"note,omitempty"`
+	// Over the seeds: spreads, sums and maxima.
+	Goodput  Spread `json:"goodput_bps"`
+	P50      Spread `json:"fct_p50_ns"`
+	P99      Spread `json:"fct_p99_ns"`
+	Pause    Spread `json:"pause_share"`
+	Marks    uint64 `json:"ecn_marked_frames"`
+	Drops    uint64 `json:"dropped_frames"`
+	Resent   uint64 `json:"retransmitted_packets"`
+	Headroom int64  `json:"headroom_watermark_bytes"`
+	Queue    int64  `json:"queue_watermark_bytes"`
+	Front    bool   `json:"pareto"`
+	Best     bool   `json:"best"` // for the goal
+}
+
+// Grid is a sweep: every combination of the axes' values, under each seed.
+type Grid struct {
+	Load    Loader
+	Axes    []Axis
+	Seeds   int // runs a point, from the file's seed upwards
+	Workers int // 0 = all cores
+	Journal *Journal
+	// Progress, when set, is called after each run with how many of all are
+	// done; calls do not overlap.
+	Progress func(done, all int)
+}
+
+// job is one run to do.
+type job struct {
+	point, seed int
+	sets        []string
+}
+
+// Points is the number of combinations.
+func (g *Grid) Points() int {
+	n := 1
+	for _, a := range g.Axes {
+		if n *= len(a.Values); n > MaxPoints {
+			return n
+		}
+	}
+	return n
+}
+
+// values is combination i, the last axis fastest.
+func (g *Grid) values(i int) []string {
+	out := make([]string, len(g.Axes))
+	for k := len(g.Axes) - 1; k >= 0; k-- {
+		n := len(g.Axes[k].Values)
+		out[k] = g.Axes[k].Values[i%n]
+		i /= n
+	}
+	return out
+}
+
+func (g *Grid) sets(values []string) []string {
+	out := make([]string, len(values))
+	for k, v := range values {
+		out[k] = g.Axes[k].Path + "=" + v
+	}
+	return out
+}
+
+// Check resolves the fabric with every single value, so that a mistake shows
+// before hours of runs; the seed of the file is returned.
+func (g *Grid) Check() (seed uint64, err error) {
+	if n := g.Points(); n > MaxPoints {
+		return 0, fmt.Errorf("%d combinations; at most %d", n, MaxPoints)
+	}
+	first := g.values(0)
+	for k := range g.Axes {
+		for i, v := range g.Axes[k].Values {
+			if i == 0 && k > 0 {
+				continue
+			}
+			at := append([]string(nil), first...)
+			at[k] = v
+			plan, err := g.Load(g.sets(at), nil)
+			if err != nil {
+				return 0, fmt.Errorf("--vary %s=%s: %w", g.Axes[k].Path, v, err)
+			}
+			seed = plan.Seed
+		}
+	}
+	return seed, nil
+}
+
+// Do runs the grid. On cancellation it returns the error; what the journal has
+// by then is used by the next run.
+func (g *Grid) Do(ctx context.Context) ([]Point, error) {
+	base, err := g.Check()
+	if err != nil {
+		return nil, err
+	}
+	points := make([]Point, g.Points())
+	var jobs []job
+	for i := range points {
+		points[i].Values = g.values(i)
+		points[i].Runs = make([]Run, max(g.Seeds, 1))
+		for s := range points[i].Runs {
+			points[i].Runs[s].Seed = base + uint64(s)
+			jobs = append(jobs, job{i, s, g.sets(points[i].Values)})
+		}
+	}
+	err = g.each(ctx, jobs, func(j job) error {
+		p := &points[j.point]
+		m, err := g.one(ctx, j.sets, p.Runs[j.seed].Seed)
+		if err != nil {
+			return fmt.Errorf("%v: %w", j.sets, err)
+		}
+		p.Runs[j.seed].Metrics = m
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range points {
+		points[i].summarise()
+	}
+	return points, nil
+}
+
+// each does jobs on all cores, one worker each; the first error stops the rest.
+func (g *Grid) each(ctx context.Context, jobs []job, do func(job) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	n := g.Workers
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	next := make(chan job)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	done := 0
+	for range min(n, len(jobs)) {
+		wg.Go(func() {
+			for j := range next {
+				if err := do(j); err != nil {
+					cancel(err)
+					continue
+				}
+				mu.Lock()
+				done++
+				if g.Progress != nil {
+					g.Progress(done, len(jobs))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+feed:
+	for _, j := range jobs {
+		select {
+		case next <- j:
+		case <-ctx.Done():
+			break feed
+		}
+	}
+	close(next)
+	wg.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// one does a run, or takes it from the journal.
+func (g *Grid) one(ctx context.Context, sets []string, seed uint64) (Metrics, error) {
+	plan, err := g.Load(sets, &seed)
+	if err != nil {
+		return Metrics{Verdict: "invalid: " + err.Error()}, nil // a combination that cannot be built is a row, not an end
+	}
+	key := hex.EncodeToString(plan.Hash[:])
+	if m, ok := g.Journal.find(key); ok {
+		return m, nil
+	}
+	m, err := Simulate(ctx, plan)
+	if err != nil {
+		return m, err
+	}
+	return m, g.Journal.add(key, &m)
+}
