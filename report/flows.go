@@ -106,7 +106,7 @@ func (d *Detail) closeFlow(r *Result, id int32, acc []lineAcc, end clock.Time) {
 	a, fm := &d.agg[id], d.meta.Flow(id)
 	l := &acc[fm.Line]
 	o := l.out
-	row := d.row(id)
+	row := d.figures(id)
 	o.Flows++
 	o.Requests += row.Requests
 	o.Completed += a.completed
@@ -126,7 +126,7 @@ func (d *Detail) closeFlow(r *Result, id int32, acc []lineAcc, end clock.Time) {
 	case Unfinished:
 		l.stuck++
 		if l.why == "" {
-			l.why = row.Name + ": " + row.Why
+			l.why = d.name(fm) + ": " + row.Why
 		}
 	default:
 		r.Totals.Failed++

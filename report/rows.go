@@ -44,16 +44,25 @@ func (r *Result) Rows() iter.Seq[FlowRow] {
 
 // row describes single flow id.
 func (d *Detail) row(id int32) FlowRow {
+	w, fm := d.figures(id), d.meta.Flow(id)
+	w.From, w.To, w.Verb = d.meta.RNIC(fm.From), d.meta.RNIC(fm.To), d.meta.Lines[fm.Line].Verb
+	w.Name = d.name(fm)
+	return w
+}
+
+// name is the flow's line, with its ends and number when the line has several.
+func (d *Detail) name(fm FlowMeta) string {
+	line := &d.meta.Lines[fm.Line]
+	if line.Flows == 1 {
+		return line.Name
+	}
+	return fmt.Sprintf("%s[%s>%s#%d]", line.Name, d.meta.RNIC(fm.From), d.meta.RNIC(fm.To), fm.Ordinal)
+}
+
+// figures are a row without its names, which cost more than all the rest.
+func (d *Detail) figures(id int32) FlowRow {
 	a, fm := &d.agg[id], d.meta.Flow(id)
-	line := d.meta.Lines[fm.Line]
-	w := FlowRow{
-		From: d.meta.RNIC(fm.From), To: d.meta.RNIC(fm.To), Verb: line.Verb,
-		Requests: fm.Count, Completed: a.completed, Failed: a.failed,
-		First: a.first, Last: a.last, LastProgress: a.last,
-	}
-	if w.Name = line.Name; line.Flows != 1 {
-		w.Name = fmt.Sprintf("%s[%s>%s#%d]", line.Name, w.From, w.To, fm.Ordinal)
-	}
+	w := FlowRow{Requests: fm.Count, Completed: a.completed, Failed: a.failed, First: a.first, Last: a.last, LastProgress: a.last}
 	var more FlowPart
 	if a.more > 0 {
 		more = d.more[a.more-1]
