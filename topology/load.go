@@ -199,6 +199,9 @@ func (p *Plan) longestTimer() clock.Duration {
 	}
 	for i := range p.Flows {
 		t = max(t, p.Flows[i].Interval)
+		if p.Flows[i].Transport == TCP {
+			t = max(t, p.RNIC(p.Flows[i].From).NIC.TCP.RTOMax)
+		}
 	}
 	for i := range p.Faults {
 		t = max(t, p.Faults[i].longestWait())
@@ -215,7 +218,7 @@ func (q *QPParams) longestTimer() clock.Duration {
 		t = max(t, unit<<q.Timeout)
 	}
 	if q.ConnectCM {
-		t = max(t, 2*unit<<q.PacketLife+unit<<q.AckDelay)
+		t = max(t, 2*(2*unit<<q.PacketLife+unit<<q.AckDelay)) // rounded up to a power of two
 	}
 	if q.WindowT4 {
 		t *= 4

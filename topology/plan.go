@@ -255,6 +255,29 @@ type NIC struct {
 	Quanta     uint16
 	QP         QPParams
 	Pers       Personality
+	Host       Host
+	TCP        TCPParams
+}
+
+// Host is what a server's software costs. The kernel path (`transport: tcp`)
+// copies every byte and takes StackLatency each way; RDMA only posts and polls
+// (switch §0.1).
+type Host struct {
+	StackLatency clock.Duration // application to NIC, and NIC to application
+	Copies       int            // of every byte, at each end
+	CopyRate     clock.Rate     // of one copy by one core
+	PerPacket    clock.Duration // CPU time of a segment or acknowledgement beside copying
+	PerRequest   clock.Duration // CPU time to post an RDMA request and poll its completion
+}
+
+// TCPParams are those of TCP streams.
+type TCPParams struct {
+	MTU            int // of the IP packet; MSS = MTU - 40
+	DCTCP          bool
+	InitialWindow  int   // segments
+	Window         int64 // receive window, bytes
+	RTOMin, RTOMax clock.Duration
+	Retries        int
 }
 
 // QPParams are the attributes of a queue pair.
@@ -264,6 +287,7 @@ type QPParams struct {
 	RNRRetry     uint8
 	MinRNRTimer  uint8
 	MaxRdAtomic  int
+	MaxDestRd    int // responder resources for READs and atomics
 	RecvQueue    int
 	RecvRepost   clock.Duration // after consumption; Never = never
 	RecvBatch    int            // repost in batches of this many, default 1
@@ -277,6 +301,8 @@ type QPParams struct {
 	PacketLife   uint8  // exponent, for CM
 	AckDelay     uint8  // exponent, for CM
 	AltPort      int    // 0 = no alternate path
+	AltTimeout   uint8  // exponent on the alternate path
+	PSNWindow    uint32 // most PSNs unacknowledged; 0 = the transport's 2^23 - 1
 	RNREarly     string // drop | renak | execute
 	PartialRead  bool   // a READ gap re-requests only the tail
 	ImpliedNAK   bool   // false: timeout only
@@ -300,9 +326,27 @@ type Personality struct {
 	NackTriggersCNP bool
 	CNPScope        string // qp | port | dst-ip | ip-pair
 	CNPFloor        clock.Duration
-	TimeoutMax      uint8 // largest accepted exponent, 31 when free
+	TimeoutMax      uint8  // largest accepted exponent, 31 when free
+	TimeoutRule     string // ibta | qedr | hip08: how the device turns the exponent into a timeout
 	ADP             bool
+	ADPProfile      ADPProfile
 	SlowRestart     bool
+	ReadNoAck       bool // old requesters: a READ response does not acknowledge earlier SENDs
+	AckBeforeReplay bool // plain ACK ahead of a replayed READ or atomic
+	Reorder         int  // selective repeat: packets held beyond a gap
+}
+
+// ADPProfile is the schedule of adaptive retransmission (transport §3.5);
+// exponents count from Base.
+type ADPProfile struct {
+	Base               clock.Duration
+	InitLow, InitRange uint8
+	Ranges             [4][2]uint8 // low and high, ascending; unused ones are zero
+	NRanges            uint8
+	StartIndex         uint8
+	PerValue           uint8          // expiries with one exponent
+	Dec                uint8          // on progress; 0 = back to the range's low
+	Total              clock.Duration // without progress; 0 = timeout × retry_cnt
 }
 
 // DCQCN parameters by their mlx5 names; integers only.
@@ -386,7 +430,8 @@ type Flow struct {
 	Rate      clock.Rate // pace, 0 = none
 	DSCP      uint8
 	SPort     uint16 // UDP and TCP
-	Packet    int    // UDP payload per datagram
+	Packet    int    // UDP payload per datagram, TCP segment size
+	DCTCP     bool   // TCP: DCTCP instead of CUBIC
 	Opt       *WorkOpt
 	// Gate, when not -1, names a flow whose responder is From: request n of
 	// this flow is posted once n+GateLag messages of that flow were received

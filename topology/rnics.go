@@ -74,6 +74,7 @@ func (r *resolver) decodeNIC(n *node, k nicKey) *NIC {
 		RxBuffer: n.size("rx_buffer"), SPort: uint16(n.num("sport")), AckEvery: n.str("ack") == "every",
 		QP: decodeQP(n.get("qp")), Pers: decodePersonality(n.get("personality"))}
 	nic.Pers.Name = nic.Model
+	nic.Host, nic.TCP = decodeHost(n.get("host")), r.decodeTCP(n.get("tcp"), n)
 	switch nic.MTU {
 	case 256, 512, 1024, 2048, 4096:
 	default:
@@ -96,6 +97,10 @@ func (r *resolver) decodeNIC(n *node, k nicKey) *NIC {
 	}
 	if nic.QP.Timeout == 0 {
 		r.warn("timeout-zero", "rnics.qp.timeout", n.path("qp", "timeout"), "timeout 0 never times out: a lost packet that no later one reveals is never sent again")
+	}
+	r.checkADP(n.path("personality", "adp_profile"))
+	if nic.Pers.TimeoutRule == "hip08" && nic.QP.Timeout > 20 {
+		r.fail(orNode(n.path("qp", "timeout"), n), "rnics.qp.timeout", n.path("qp").str("timeout"), "timeout_rule hip08 takes 0..20", "")
 	}
 	nic.PrioOf = r.priorities(n.get("dscp_to_prio"), k)
 	return nic
@@ -126,6 +131,31 @@ func (r *resolver) priorities(own *node, k nicKey) (m [64]uint8) {
 	return m
 }
 
+func decodeHost(n *node) Host {
+	return Host{StackLatency: n.dur("stack_latency"), Copies: int(n.num("copies")), CopyRate: max(n.rate("copy_rate"), 1),
+		PerPacket: n.dur("per_packet"), PerRequest: n.dur("per_request")}
+}
+
+func (r *resolver) decodeTCP(n, nic *node) TCPParams {
+	t := TCPParams{MTU: int(n.size("mtu")), DCTCP: n.str("congestion") == "dctcp", InitialWindow: int(n.num("initial_window")),
+		Window: n.size("window"), RTOMin: n.dur("rto_min"), RTOMax: n.dur("rto_max"), Retries: int(n.num("retries"))}
+	for _, x := range []struct {
+		key  string
+		ok   bool
+		want string
+	}{
+		{"mtu", t.MTU >= 68 && t.MTU <= 65535-18, "must be 68B..65517B"},
+		{"window", t.Window >= int64(t.MTU) && t.Window <= 1<<30, "must hold a packet and be at most 1GiB"},
+		{"rto_min", t.RTOMin > 0, "must be above 0"},
+		{"rto_max", t.RTOMax >= t.RTOMin && t.RTOMax <= 1000*clock.Second, "must be at least rto_min and at most 1000s"},
+	} {
+		if !x.ok {
+			r.fail(orNode(n.get(x.key), nic), "rnics.tcp."+x.key, n.str(x.key), x.want, "")
+		}
+	}
+	return t
+}
+
 func decodeQP(n *node) QPParams {
 	q := QPParams{
 		Timeout: uint8(n.num("timeout")), RetryCnt: uint8(n.num("retry_cnt")), RNRRetry: uint8(n.num("rnr_retry")),
@@ -138,6 +168,16 @@ func decodeQP(n *node) QPParams {
 	}
 	if n.str("recv_repost") == "never" {
 		q.RecvRepost = clock.Duration(clock.Never)
+	}
+	q.MaxDestRd, q.AltTimeout = q.MaxRdAtomic, q.Timeout
+	if n.str("max_dest_rd_atomic") != "same" {
+		q.MaxDestRd = int(n.num("max_dest_rd_atomic"))
+	}
+	if n.str("alt_timeout") != "same" {
+		q.AltTimeout = uint8(n.num("alt_timeout"))
+	}
+	if n.str("psn_window") != "max" {
+		q.PSNWindow = uint32(n.num("psn_window"))
 	}
 	if n.get("alt_path") != nil && n.get("alt_path").kind == nMap {
 		q.AltPort = int(n.get("alt_path").num("port"))
@@ -153,6 +193,8 @@ func decodePersonality(n *node) Personality {
 		NakReload: n.flag("nak_reload"), OOSBehindRNR: n.flag("oos_behind_rnr"), ReadGapTimeout: n.flag("read_gap_timeout"),
 		ProbeOne: n.flag("probe_one"), NackTriggersCNP: n.flag("nack_triggers_cnp"), CNPScope: n.str("cnp_scope"),
 		CNPFloor: n.dur("cnp_floor"), TimeoutMax: uint8(n.num("timeout_max")), ADP: n.flag("adp"), SlowRestart: n.flag("slow_restart"),
+		TimeoutRule: n.str("timeout_rule"), ADPProfile: decodeADP(n.get("adp_profile")), ReadNoAck: n.flag("read_no_ack"),
+		AckBeforeReplay: n.flag("ack_before_replay"), Reorder: int(n.num("reorder_buffer")),
 	}
 }
 

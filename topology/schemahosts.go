@@ -31,6 +31,7 @@ func qpSpec() *spec {
 		key("rnr_retry", intOf(0, 7), "7 = for ever"),
 		key("min_rnr_timer", intOf(0, 31), "code, IBTA table 45"),
 		key("max_rd_atomic", intOf(1, 128), "READs and atomics outstanding"),
+		key("max_dest_rd_atomic", intOf(0, 255).with("same"), "responder resources; same = max_rd_atomic"),
 		key("recv_queue", intOf(0, 1<<20), "receives posted"),
 		key("recv_repost", sDuration.with("never"), "from consumption to the new receive"),
 		key("recv_batch", intOf(1, 1<<20), "receives reposted together"),
@@ -44,6 +45,8 @@ func qpSpec() *spec {
 		key("packet_life", intOf(0, 31), "exponent, for cm"),
 		key("ack_delay", intOf(0, 31), "exponent, for cm"),
 		key("alt_path", mapOf(key("port", intOf(1, 2), "port of the alternate path")).with("none"), "path migration"),
+		key("alt_timeout", intOf(1, 31).with("same"), "timeout on the alternate path; same = timeout"),
+		key("psn_window", intOf(1, 1<<23-1).with("max"), "most PSNs unacknowledged; max = 2^23 - 1"),
 		key("rnr_early", wordOf("drop", "renak", "execute"), "a resend that comes before the RNR wait is over"),
 		key("partial_read", sBool, "a READ gap re-requests only the tail"),
 		key("implied_nak", sBool, "false: only the timer finds a lost response"),
@@ -68,8 +71,21 @@ func personalitySpec() *spec {
 		key("cnp_scope", wordOf("qp", "port", "dst-ip", "ip-pair"), "what CNPs are paced by"),
 		key("cnp_floor", sDuration, "smallest CNP interval"),
 		key("timeout_max", intOf(1, 31), "largest timeout exponent taken"),
+		key("timeout_rule", wordOf("ibta", "qedr", "hip08"), "how the device turns the exponent into a timeout"),
 		key("adp", sBool, "adaptive retransmission"),
+		key("adp_profile", mapOf(
+			key("base", sDuration, "unit of the exponents"),
+			key("init_low", intOf(0, 31), "first exponent, at least"),
+			key("init_range", intOf(1, 32), "first exponents to draw from"),
+			key("ranges", seqOf(seqOf(intOf(0, 31))), "up to four [low, high], ascending"),
+			key("start_index", intOf(0, 3), "range entered from outside all"),
+			key("timeout_retry_num", intOf(1, 255), "expiries with one exponent"),
+			key("dec", intOf(0, 31), "on progress the exponent falls by this; 0 = to the range's low"),
+			key("total", sDuration, "longest silence; 0us = timeout × retry_cnt")), "schedule of adaptive retransmission"),
 		key("slow_restart", sBool, "lower rate after a loss"),
+		key("read_no_ack", sBool, "a READ response does not acknowledge earlier SENDs"),
+		key("ack_before_replay", sBool, "plain ACK ahead of a replayed READ or atomic"),
+		key("reorder_buffer", intOf(1, 1<<16), "selective repeat: packets held beyond a gap"),
 	)
 }
 
@@ -92,12 +108,28 @@ func rnicsSpec() *spec {
 			key("response", sDuration, "receive-to-stop time"),
 			key("quanta", intOf(1, 65535), "pause time sent")).with("off"), "priority flow control"),
 		key("rx_buffer", sSize, "receive buffer"),
+		key("host", mapOf(
+			key("stack_latency", sDuration, "kernel path, application to NIC and NIC to application"),
+			key("copies", intOf(0, 16), "copies of every byte at each end of a TCP stream"),
+			key("copy_rate", sRate, "one copy by one core"),
+			key("per_packet", sDuration, "CPU time of a segment beside copying"),
+			key("per_request", sDuration, "CPU time of posting and polling an RDMA request")), "what the server's software costs"),
+		key("tcp", mapOf(
+			key("mtu", sSize, "IP packet; MSS = mtu - 40"),
+			key("congestion", wordOf(tcpControls...), "congestion control"),
+			key("initial_window", intOf(1, 1000), "segments"),
+			key("window", sSize, "receive window"),
+			key("rto_min", sDuration, "smallest retransmission timeout"),
+			key("rto_max", sDuration, "largest retransmission timeout"),
+			key("retries", intOf(1, 255), "timeouts in a row until a stream fails")), "streams of transport: tcp"),
 		key("sport", intOf(1, 65535).with("from-qp"), "UDP source port"),
 		key("ack", wordOf("last", "every"), "which packets ask for an acknowledgement"),
 		key("qp", qpSpec(), "attributes of queue pairs"),
 		key("personality", personalitySpec(), "what tells models apart"))
 	return mapOf(key("all", l, "every RNIC"), key("devices", &spec{kind: kMap, other: l}, "by name"))
 }
+
+var tcpControls = []string{"cubic", "dctcp"}
 
 var verbNames = []string{"send", "send-imm", "send-inv", "write", "write-imm", "read", "cmp-swap", "fetch-add"}
 
@@ -132,7 +164,8 @@ func workSpec() *spec {
 		key("load", sProb, "poisson: share of the server link"),
 		key("cdf", &cdf, `poisson: file of "bytes cumulative%", or a list of pairs`),
 		key("until", sDuration, "poisson: last arrival before"),
-		key("packet", sSize, "udp: payload of a datagram"),
+		key("congestion", wordOf(tcpControls...), "tcp: instead of rnics.tcp.congestion"),
+		key("packet", sSize, "udp: payload of a datagram; tcp: of a segment"),
 		key("frame", sSize, "udp: whole frame, instead of packet"),
 		key("file", sText, "CSV file: name,from,to,verb,size,start"),
 		key("rows", seqOf(seqOf(sText)), "the rows of such a file, with the header"),

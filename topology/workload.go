@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/rocemu/rocemu/clock"
@@ -51,8 +50,10 @@ type line struct {
 	rate       clock.Rate
 	dscp       int
 	packet     int
+	control    string
 	opt        *WorkOpt
 	toldMTU    bool
+	toldCM     bool
 	toldPod    bool
 	qp         string
 	gate       int32
@@ -169,7 +170,10 @@ func (w *work) decode(n *node, field, name string) *line {
 	if l.verb >= CmpSwap && !n.has("size") {
 		l.size = 8
 	}
-	l.packet = w.packet(n, field)
+	l.packet, l.control = w.packet(n, field), n.str("congestion")
+	if l.transport == TCP && !n.has("packet") && !n.has("frame") {
+		l.packet = 0 // the sender's MTU decides
+	}
 	l.opt = decodeOpt(n)
 	return l
 }
@@ -287,6 +291,7 @@ func (w *work) sane(l *line) bool {
 	if l.pattern != "poisson" && l.pattern != "pingmesh" {
 		need(l.size > 0 || l.n.has("size") || l.verb >= CmpSwap, "size", "missing: bytes of a request, such as 64KB")
 	}
+	w.saneStream(l)
 	if l.size > 1<<40 || l.transport == RC && l.size > math.MaxUint32 {
 		w.r.fail(l.n.get("size"), l.field+".size", l.n.str("size"), "a request carries at most 4294967295B", "")
 	}
@@ -350,12 +355,44 @@ func (w *work) add(l *line, from, to uint32, ordinal int32, size, count int64, s
 		if l.dscp > 0 {
 			f.DSCP = uint8(l.dscp)
 		}
+		if l.transport == TCP {
+			w.stream(l, &f)
+		}
 		h := clock.Mix(clock.HashString(0, l.name), uint64(from)<<32|uint64(to), uint64(ordinal))
 		f.SPort = 0xC000 | uint16(h)&0x3FFF
 	}
 	p.Flows = append(p.Flows, f)
 	p.Lines[l.id].Flows = append(p.Lines[l.id].Flows, id)
 	return &p.Flows[id]
+}
+
+// saneStream checks what only TCP streams take.
+func (w *work) saneStream(l *line) {
+	if l.transport != TCP {
+		if l.n.has("congestion") {
+			w.r.fail(l.n.get("congestion"), l.field+".congestion", l.control, "belongs to transport tcp; RDMA's is rnics.congestion", "")
+		}
+		return
+	}
+	if l.n.has("frame") {
+		w.r.fail(l.n.get("frame"), l.field+".frame", l.n.str("frame"), "belongs to transport udp; packet is the segment size of tcp", "")
+	}
+	if l.n.has("size") && l.size == 0 {
+		w.r.fail(l.n.get("size"), l.field+".size", l.n.str("size"), "a stream's request has at least 1B", "1B")
+	}
+}
+
+// stream fills what a TCP flow takes from its line and its sender.
+func (w *work) stream(l *line, f *Flow) {
+	t := &w.r.plan.RNIC(f.From).NIC.TCP
+	f.DCTCP = t.DCTCP
+	if l.control != "" {
+		f.DCTCP = l.control == "dctcp"
+	}
+	const headers = 40 // IPv4 and TCP
+	if most := t.MTU - headers; f.Packet == 0 || f.Packet > most {
+		f.Packet = most
+	}
 }
 
 // queuePair returns the QP for a flow: a new one, or the named one.
@@ -395,13 +432,9 @@ func (w *work) nextQPN(k uint32) uint32 {
 	return q
 }
 
-// checkPair refuses what cannot connect: MTUs that differ, PODs apart.
+// checkPair refuses what cannot connect: ends that disagree, PODs apart.
 func (w *work) checkPair(l *line, a, b *Device) {
-	if a.NIC.MTU != b.NIC.MTU && !l.toldMTU {
-		l.toldMTU = true
-		w.r.fail(l.n, l.field, strconv.Itoa(a.NIC.MTU), fmt.Sprintf("path MTU %d at %s and %d at %s: both ends of a QP need the same rnics mtu",
-			a.NIC.MTU, a.Name, b.NIC.MTU, b.Name), "")
-	}
+	w.checkConnect(l, a, b)
 	t := w.r.root.get("topology")
 	if a.Pod != b.Pod && t.str("cross_pod_rdma") != "lossy" && !l.toldPod {
 		l.toldPod = true

@@ -44,6 +44,9 @@ func (r *RNIC) Fill(part *report.Part, end clock.Time) {
 		part.Words = append(part.Words, report.Word{Flow: id, Value: w})
 	}
 	part.Findings = append(part.Findings, r.findings...)
+	if f, ok := r.clampFinding(); ok {
+		part.Findings = append(part.Findings, f)
+	}
 	if r.recLost > 0 {
 		part.Findings = append(part.Findings, report.Finding{Code: "records_lost", Where: r.dev.Name,
 			Text: fmt.Sprintf("%d exceptional records beyond %d were not kept; counters are complete", r.recLost, maxRecords)})

@@ -1,7 +1,6 @@
 package rnic
 
 import (
-	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/rnic/cc"
 	"github.com/rocemu/rocemu/nodes/rnic/qp"
 	"github.com/rocemu/rocemu/topology"
@@ -22,9 +21,10 @@ type Index struct {
 }
 
 type cfgKey struct {
-	nic *topology.NIC
-	par *topology.QPParams
-	mtu int
+	nic  *topology.NIC
+	par  *topology.QPParams
+	peer *topology.QPParams // with the connection manager, else nil
+	mtu  int
 }
 
 // NewIndex builds the index of a plan.
@@ -43,8 +43,8 @@ func NewIndex(plan *topology.Plan) *Index {
 		q := &plan.QPs[i]
 		x.place(q.A, q.AQPN, int32(i))
 		x.place(q.B, q.BQPN, int32(i))
-		x.config(plan, q.A, q.Params, q.MTU)
-		x.config(plan, q.B, q.BParams, q.MTU)
+		x.of(q.A, q)
+		x.of(q.B, q)
 	}
 	for i := range plan.Flows {
 		f := &plan.Flows[i]
@@ -70,57 +70,24 @@ func (x *Index) place(k, qpn uint32, id int32) {
 	(*l)[qpn-FirstQPN] = id
 }
 
-func (x *Index) config(plan *topology.Plan, k uint32, par *topology.QPParams, mtu int) {
-	nic := plan.Devices[plan.RNICs[k-1]].NIC
-	key := cfgKey{nic, par, mtu}
-	if x.cfgs[key] == nil {
-		x.cfgs[key] = newConfig(plan, nic, par, mtu)
+func (x *Index) config(k uint32, par, other *topology.QPParams, mtu int) *qp.Config {
+	nic := x.plan.Devices[x.plan.RNICs[k-1]].NIC
+	key := cfgKey{nic: nic, par: par, mtu: mtu}
+	if par.ConnectCM {
+		key.peer = other
 	}
-}
-
-// newConfig turns the plan's settings into those of the transport machines.
-func newConfig(plan *topology.Plan, nic *topology.NIC, par *topology.QPParams, mtu int) *qp.Config {
-	p := &nic.Pers
-	c := &qp.Config{
-		MTU: mtu, RetryCnt: par.RetryCnt, RNRRetry: par.RNRRetry, MinRNRTimer: par.MinRNRTimer, SendQueue: 0,
-		WindowT4: par.WindowT4, RNRLinear: par.RNRLinear,
-		MaxRdAtomic: par.MaxRdAtomic, MaxDestRdAtomic: max(par.MaxRdAtomic, 1),
-		AckEvery: nic.AckEvery, AckFreqLog: p.AckFreqLog,
-		RecvQueue: par.RecvQueue, RecvRepost: par.RecvRepost, RecvBatch: max(par.RecvBatch, 1), DupAckAll: par.DupAckAll,
-		PartialRead: par.PartialRead, ImpliedNAK: par.ImpliedNAK, Credits: par.Credits,
-		NakLatency: p.NakLatency, ReadNakLatency: p.ReadNakLatency, ReactLatency: p.ReactLatency,
-		MBit: p.MBit, Retry7Infinite: p.Retry7Infinite, NakReload: p.NakReload, OOSBehindRNR: p.OOSBehindRNR,
-		ReadGapTimeout: p.ReadGapTimeout, ProbeOne: p.ProbeOne, NackTriggersCNP: p.NackTriggersCNP, SlowRestart: p.SlowRestart,
-		IngressHalf: nic.Latency - nic.Latency/2, Seed: plan.Seed,
+	c := x.cfgs[key]
+	if c == nil {
+		c = newConfig(x.plan.Seed, nic, par, other, mtu)
+		x.cfgs[key] = c
 	}
-	switch nic.Recovery {
-	case "go-back-0":
-		c.Recovery = qp.GoBack0
-	case "selective-repeat":
-		c.Recovery = qp.SelectiveRepeat
-	}
-	switch par.RNREarly {
-	case "drop":
-		c.RNREarly = qp.RNREarlyDrop
-	case "renak":
-		c.RNREarly = qp.RNREarlyRenak
-	}
-	if p.ADP {
-		c.ADP = qp.DefaultADP()
-	}
-	c.Timeout = timeoutOf(par)
 	return c
 }
 
-// timeoutOf is the effective local ACK timeout of QP attributes; the plan has
-// checked their ranges.
-func timeoutOf(par *topology.QPParams) clock.Duration {
-	v, err := qp.ResolveTimeout(qp.TimeoutParams{
-		Mode: qp.TimeoutMode(par.TimeoutMode), Exponent: par.Timeout,
-		PacketLife: par.PacketLife, AckDelay: par.AckDelay, Floor: par.TimeoutFloor,
-	})
-	if err != nil {
-		panic("rnic: " + err.Error())
+// of returns the settings of RNIC k's end of a QP.
+func (x *Index) of(k uint32, q *topology.QP) *qp.Config {
+	if k == q.A {
+		return x.config(q.A, q.Params, q.BParams, q.MTU)
 	}
-	return v.T
+	return x.config(q.B, q.BParams, q.Params, q.MTU)
 }

@@ -52,16 +52,12 @@ func (r *RNIC) use(i int32) *pair {
 		return p
 	}
 	pq := &r.plan.QPs[p.id]
-	par, peer := pq.Params, pq.BParams
-	own, other := pq.AQPN, pq.BQPN
-	if !p.asks {
-		par, peer, own, other = peer, par, other, own
-	}
+	par, peer, other := r.ends(p)
 	p.prio = r.nic.PrioOf[pq.DSCP&63]
 	p.q = new(qp.QP)
 	p.q.Init(qp.Params{
-		Cfg: r.idx.cfgs[cfgKey{r.nic, par, pq.MTU}], Counters: &r.cnt, Memory: &r.mem,
-		QPN: own, PeerQPN: other, Src: r.k, Dst: p.peer, SPort: pq.SPort, TOS: pq.DSCP<<2 | wire.ECT0,
+		Cfg: r.idx.of(r.k, pq), Counters: &r.cnt, Memory: &r.mem,
+		QPN: FirstQPN + uint32(i), PeerQPN: other, Src: r.k, Dst: p.peer, SPort: pq.SPort, TOS: pq.DSCP<<2 | wire.ECT0,
 		SQPSN: wire.PSN(par.InitialPSN & wire.PSNMask), RQPSN: wire.PSN(peer.InitialPSN & wire.PSNMask),
 		AltPath: par.AltPort > 0,
 	})

@@ -55,7 +55,11 @@ func (r *RNIC) workDue(now clock.Time) {
 		r.datagramDue(now, d.id, fl)
 		return
 	}
+	fresh := r.pairs[fl.pair].q == nil
 	p := r.use(fl.pair)
+	if fresh {
+		r.noteClamp(now, p)
+	}
 	r.postFlow(now, d.id, fl, p)
 	r.settle(now, fl.pair, p)
 }

@@ -32,6 +32,17 @@ func CMExact(delay, life uint8) clock.Duration {
 	return AckUnit*clock.Duration(2<<min(life, 31)) + AckUnit<<min(delay, 31)
 }
 
+// CMExponent returns the smallest exponent whose timeout is at least
+// CMExact(delay, life), 31 if none is: what a 5-bit field can carry.
+func CMExponent(delay, life uint8) uint8 {
+	t := CMExact(delay, life)
+	n := uint8(1)
+	for n < 31 && AckTimeout(n) < t {
+		n++
+	}
+	return n
+}
+
 // CMArticle returns the article's reading, which takes the exponents for
 // times: 4.096 us × (2·life + delay).
 func CMArticle(delay, life uint8) clock.Duration {
@@ -57,7 +68,8 @@ type CMResult struct {
 	MTU             int
 	MaxRdAtomic     int // of the active side
 	MaxDestRdAtomic int
-	PeerRdAtomic    int // of the passive side
+	PeerRdAtomic    int   // of the passive side
+	Exponent        uint8 // of Exact, rounded up
 	LinuxExponent   uint8
 	Linux           clock.Duration
 	Exact           clock.Duration
@@ -93,6 +105,7 @@ func Negotiate(req, rep CMOffer, strict bool) (CMResult, error) {
 		MaxRdAtomic:     min(req.InitiatorDepth, rep.ResponderDepth),
 		MaxDestRdAtomic: req.ResponderDepth,
 		PeerRdAtomic:    min(rep.InitiatorDepth, req.ResponderDepth),
+		Exponent:        CMExponent(rep.AckDelay, req.PacketLife),
 		LinuxExponent:   n,
 		Linux:           AckTimeout(n),
 		Exact:           CMExact(rep.AckDelay, req.PacketLife),
