@@ -131,31 +131,6 @@ func (r *resolver) priorities(own *node, k nicKey) (m [64]uint8) {
 	return m
 }
 
-func decodeHost(n *node) Host {
-	return Host{StackLatency: n.dur("stack_latency"), Copies: int(n.num("copies")), CopyRate: max(n.rate("copy_rate"), 1),
-		PerPacket: n.dur("per_packet"), PerRequest: n.dur("per_request")}
-}
-
-func (r *resolver) decodeTCP(n, nic *node) TCPParams {
-	t := TCPParams{MTU: int(n.size("mtu")), DCTCP: n.str("congestion") == "dctcp", InitialWindow: int(n.num("initial_window")),
-		Window: n.size("window"), RTOMin: n.dur("rto_min"), RTOMax: n.dur("rto_max"), Retries: int(n.num("retries"))}
-	for _, x := range []struct {
-		key  string
-		ok   bool
-		want string
-	}{
-		{"mtu", t.MTU >= 68 && t.MTU <= 65535-18, "must be 68B..65517B"},
-		{"window", t.Window >= int64(t.MTU) && t.Window <= 1<<30, "must hold a packet and be at most 1GiB"},
-		{"rto_min", t.RTOMin > 0, "must be above 0"},
-		{"rto_max", t.RTOMax >= t.RTOMin && t.RTOMax <= 1000*clock.Second, "must be at least rto_min and at most 1000s"},
-	} {
-		if !x.ok {
-			r.fail(orNode(n.get(x.key), nic), "rnics.tcp."+x.key, n.str(x.key), x.want, "")
-		}
-	}
-	return t
-}
-
 func decodeQP(n *node) QPParams {
 	q := QPParams{
 		Timeout: uint8(n.num("timeout")), RetryCnt: uint8(n.num("retry_cnt")), RNRRetry: uint8(n.num("rnr_retry")),

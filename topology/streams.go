@@ -1,0 +1,60 @@
+package topology
+
+import "github.com/rocemu/rocemu/clock"
+
+// TCP streams and the host path they take.
+
+// saneStream checks what only TCP streams take.
+func (w *work) saneStream(l *line) {
+	if l.transport != TCP {
+		if l.n.has("congestion") {
+			w.r.fail(l.n.get("congestion"), l.field+".congestion", l.control, "belongs to transport tcp; RDMA's is rnics.congestion", "")
+		}
+		return
+	}
+	if l.n.has("frame") {
+		w.r.fail(l.n.get("frame"), l.field+".frame", l.n.str("frame"), "belongs to transport udp; packet is the segment size of tcp", "")
+	}
+	if l.n.has("size") && l.size == 0 {
+		w.r.fail(l.n.get("size"), l.field+".size", l.n.str("size"), "a stream's request has at least 1B", "1B")
+	}
+}
+
+// stream fills what a TCP flow takes from its line and its sender.
+func (w *work) stream(l *line, f *Flow) {
+	t := &w.r.plan.RNIC(f.From).NIC.TCP
+	f.DCTCP = t.DCTCP
+	if l.control != "" {
+		f.DCTCP = l.control == "dctcp"
+	}
+	const headers = 40 // IPv4 and TCP
+	if most := t.MTU - headers; f.Packet == 0 || f.Packet > most {
+		f.Packet = most
+	}
+}
+
+// decodeHost reads rnics.host.
+func decodeHost(n *node) Host {
+	return Host{StackLatency: n.dur("stack_latency"), Copies: int(n.num("copies")), CopyRate: max(n.rate("copy_rate"), 1),
+		PerPacket: n.dur("per_packet"), PerRequest: n.dur("per_request")}
+}
+
+func (r *resolver) decodeTCP(n, nic *node) TCPParams {
+	t := TCPParams{MTU: int(n.size("mtu")), DCTCP: n.str("congestion") == "dctcp", InitialWindow: int(n.num("initial_window")),
+		Window: n.size("window"), RTOMin: n.dur("rto_min"), RTOMax: n.dur("rto_max"), Retries: int(n.num("retries"))}
+	for _, x := range []struct {
+		key  string
+		ok   bool
+		want string
+	}{
+		{"mtu", t.MTU >= 68 && t.MTU <= 65535-18, "must be 68B..65517B"},
+		{"window", t.Window >= int64(t.MTU) && t.Window <= 1<<30, "must hold a packet and be at most 1GiB"},
+		{"rto_min", t.RTOMin > 0, "must be above 0"},
+		{"rto_max", t.RTOMax >= t.RTOMin && t.RTOMax <= 1000*clock.Second, "must be at least rto_min and at most 1000s"},
+	} {
+		if !x.ok {
+			r.fail(orNode(n.get(x.key), nic), "rnics.tcp."+x.key, n.str(x.key), x.want, "")
+		}
+	}
+	return t
+}
