@@ -8,7 +8,7 @@ func (a *app) verbs() []*cobra.Command {
 	return []*cobra.Command{
 		a.run(), a.validate(), a.topology(), a.headroom(), a.alpha(), a.timers(),
 		a.path(), a.perf(), a.sweep(), a.tune(),
-		a.report(), a.trace(), a.counters(), a.show(),
+		a.report(), a.explain(), a.trace(), a.counters(), a.show(),
 		a.schema(), a.diff(), a.initFile(), a.version(),
 	}
 }

@@ -281,7 +281,9 @@ func (x *faultPlan) Route(_ clock.Time, f *wire.Frame, hash uint32) (int, Verdic
 	switch {
 	case a == nil:
 		return 0, Verdict{}
-	case len(a.Via) == 0:
+	}
+	x.d.Tally(a)
+	if len(a.Via) == 0 {
 		return 0, Verdict{Act: Drop, Reason: record.NoRoute, Fault: a.Index + 1}
 	}
 	return int(a.Via[hash%uint32(len(a.Via))]), Verdict{}

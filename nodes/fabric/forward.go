@@ -110,14 +110,15 @@ func (s *Switch) decide(now clock.Time, in *portState, f *wire.Frame) decision {
 	case len(m) == 1:
 		d.egress = int32(m[0])
 	case len(m) == 0:
-		return decision{why: record.LinkDown}
+		d.why = record.LinkDown
 	default:
 		d.egress = int32(m[s.member(f)%uint32(len(m))])
 	}
 	if s.router != nil {
-		if d = s.divert(now, f, d); d.why != record.NoReason {
-			return d
-		}
+		d = s.divert(now, f, d)
+	}
+	if d.why != record.NoReason {
+		return d
 	}
 	e := &s.ports[d.egress-1]
 	if f.Len > e.mtu {
@@ -167,7 +168,7 @@ func (s *Switch) divert(now clock.Time, f *wire.Frame, d decision) decision {
 		return decision{why: v.Reason, fault: v.Fault}
 	}
 	if to != 0 {
-		d.egress = int32(to)
+		d.egress, d.why = int32(to), record.NoReason
 	}
 	return d
 }

@@ -153,6 +153,16 @@ func (d *Device) Hit(s *Spec, r record.Record) {
 	}
 }
 
+// Tally counts a hit without a record: for faults that act on every frame.
+func (d *Device) Tally(s *Spec) {
+	for _, st := range d.all {
+		if st.Spec.Index == s.Index {
+			st.hits++
+			return
+		}
+	}
+}
+
 // Status visits every fault of this device: hits, and when it ended (Never
 // while it has not).
 func (d *Device) Status(visit func(index int32, hits uint64, started bool, end clock.Time)) {
