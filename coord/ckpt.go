@@ -45,8 +45,9 @@ func saveSlot(e *actors.Engine, c cut) []byte {
 }
 
 // loadSlot restores what saveSlot wrote into a fresh engine with the same
-// hosted devices.
-func loadSlot(e *actors.Engine, key uint64, b []byte) (cut, error) {
+// hosted devices. Before the devices it calls prepare, which must plan the live
+// faults that the state knows.
+func loadSlot(e *actors.Engine, key uint64, b []byte, prepare func(cut) error) (cut, error) {
 	r := &snap.Reader{B: b}
 	var c cut
 	if m := r.U32(); m != ckptMagic && r.Err == nil {
@@ -62,6 +63,11 @@ func loadSlot(e *actors.Engine, key uint64, b []byte) (cut, error) {
 	}
 	m.Outstanding = r.I64()
 	n := r.Len()
+	if r.Err == nil {
+		if err := prepare(c); err != nil {
+			return c, err
+		}
+	}
 	if r.Err == nil && n != len(e.Local()) {
 		return c, fmt.Errorf("coord: the state has %d devices, the slot %d", n, len(e.Local()))
 	}

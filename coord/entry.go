@@ -92,8 +92,9 @@ type Member struct {
 	Boot    string   `json:"boot"` // changes at every start of the process
 	Build   string   `json:"build"`
 	Cores   int      `json:"cores"`
-	Devices []string `json:"devices,omitempty"` // pinned
-	Raft    string   `json:"raft,omitempty"`    // address of a coordinator
+	Devices []string `json:"devices,omitempty"`  // pinned
+	Raft    string   `json:"raft,omitempty"`     // address of a coordinator
+	NoSlots bool     `json:"no_slots,omitempty"` // coordinates only
 	Up      bool     `json:"up"`
 	Why     string   `json:"why,omitempty"` // when it is not up
 }
@@ -117,6 +118,9 @@ type Fault struct {
 	Eff   clock.Time     `json:"eff"`
 	For   clock.Duration `json:"for,omitempty"`
 	Seq   uint64         `json:"seq"`
+	// Index numbers the run's live faults from 0; the end of a fault carries
+	// the index of the fault it ends.
+	Index int `json:"index"`
 }
 
 // Pace ties virtual to wall time: virtual = V0 + Num/Den × wall since the

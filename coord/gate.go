@@ -61,9 +61,13 @@ func (g *gate) refresh() {
 			}
 		}
 	})
-	sort.SliceStable(g.faults, func(i, j int) bool {
-		return g.faults[i].Eff < g.faults[j].Eff || g.faults[i].Eff == g.faults[j].Eff && g.faults[i].Seq < g.faults[j].Seq
-	})
+	sortFaults(g.faults)
+}
+
+// sortFaults orders faults as they take effect: by instant, then ledger order.
+func sortFaults(f []Fault) []Fault {
+	sort.SliceStable(f, func(i, j int) bool { return f[i].Eff < f[j].Eff || f[i].Eff == f[j].Eff && f[i].Seq < f[j].Seq })
+	return f
 }
 
 func (g *gate) next() clock.Time {

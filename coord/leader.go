@@ -281,7 +281,7 @@ func (l *leader) up(build string) []*Member {
 	l.n.rep.View(func(s *State) {
 		for n, m := range s.Members {
 			b := l.beats[n]
-			if m.Up && (build == "" || m.Build == build) && b != nil && !b.Leaving {
+			if m.Up && !m.NoSlots && (build == "" || m.Build == build) && b != nil && !b.Leaving {
 				c := *m
 				out = append(out, &c)
 			}

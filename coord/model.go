@@ -34,7 +34,8 @@ type Group struct {
 // Fabric is a hosted share of a run.
 type Fabric interface {
 	Engine() *actors.Engine
-	// Schedule plans a live fault in the hosted devices it concerns.
+	// Schedule plans a live fault in the hosted devices it concerns, or the end
+	// of one, at f.Eff.
 	Schedule(f *Fault) error
 	// Parts encodes what the hosted devices contribute to the result.
 	Parts(end clock.Time) ([]byte, error)

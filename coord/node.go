@@ -32,6 +32,8 @@ type Config struct {
 	Coordinator bool
 	Expect      int    // coordinators that found the cluster
 	RaftAddr    string // listen address of a coordinator
+	RaftName    string // address others reach it at; "" = the listen address
+	NoSlots     bool   // coordinate only
 	RaftTLS     *tls.Config
 	Timing      Timing // zero = DefaultTiming
 	Devices     []string
@@ -69,6 +71,7 @@ type Node struct {
 	kick    chan struct{}
 	lastFed atomic.Int64 // wall time of the leader's last word, Unix ns
 	leadBy  atomic.Pointer[string]
+	beaten  atomic.Int64 // wall time of the last heartbeat, Unix ns
 }
 
 // NewNode connects and starts what listens; Run does the rest.
@@ -179,7 +182,7 @@ func (n *Node) coordinate() error {
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
-	c, err := openRaft(raftConfig{name: n.cfg.Name, dir: filepath.Join(n.cfg.Data, "raft"), addr: addr, tls: n.cfg.RaftTLS, timing: n.cfg.Timing, log: n.log}, n.rep)
+	c, err := openRaft(raftConfig{name: n.cfg.Name, dir: filepath.Join(n.cfg.Data, "raft"), addr: addr, told: n.cfg.RaftName, tls: n.cfg.RaftTLS, timing: n.cfg.Timing, log: n.log}, n.rep)
 	if err != nil {
 		return err
 	}
@@ -278,7 +281,7 @@ func (n *Node) beat() {
 }
 
 func (n *Node) me() Member {
-	m := Member{Name: n.cfg.Name, Boot: n.boot, Build: n.cfg.Build, Cores: n.cfg.Cores, Devices: n.cfg.Devices}
+	m := Member{Name: n.cfg.Name, Boot: n.boot, Build: n.cfg.Build, Cores: n.cfg.Cores, Devices: n.cfg.Devices, NoSlots: n.cfg.NoSlots}
 	if m.Cores == 0 {
 		m.Cores = runtime.GOMAXPROCS(0)
 	}
@@ -291,6 +294,7 @@ func (n *Node) me() Member {
 func (n *Node) sendBeat() {
 	h := heartbeat{Member: n.me(), Seq: n.rep.Seq(), Leaving: n.leaving.Load()}
 	h.CPU, h.RSS = usage()
+	n.beaten.Store(time.Now().UnixNano())
 	n.mu.Lock()
 	for _, r := range n.runs {
 		h.Slots = append(h.Slots, r.progress())
@@ -411,4 +415,16 @@ func (n *Node) Kill() {
 		n.cons.trans.Close()
 		n.cons.store.Close()
 	}
+}
+
+// Healthy reports whether the process is alive enough to be left alone, Ready
+// whether it follows a ledger that has a leader.
+func (n *Node) Healthy() bool { return time.Since(time.Unix(0, n.beaten.Load())) < 5*time.Second }
+
+// Ready reports whether the ledger is followed.
+func (n *Node) Ready() bool {
+	if n.cons != nil {
+		return n.cons.leader() != ""
+	}
+	return n.ready.Load() && time.Since(time.Unix(0, n.lastFed.Load())) < 3*time.Second
 }

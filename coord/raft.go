@@ -26,6 +26,7 @@ type raftConfig struct {
 	name   string
 	dir    string
 	addr   string // listen address; port 0 takes a free one
+	told   string // address to tell others; "" = the listen address
 	tls    *tls.Config
 	timing Timing
 	log    hclog.Logger
@@ -99,8 +100,12 @@ func openRaft(c raftConfig, rep *Replica) (*consensus, error) {
 		st.Close()
 		return nil, fmt.Errorf("raft: %w", err)
 	}
+	told := c.told
+	if told == "" {
+		told = ln.Addr().String()
+	}
 	trans := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: &stream{Listener: ln, tls: c.tls}, MaxPool: 3, MaxRPCsInFlight: 1, Timeout: 2 * time.Second, Logger: logger,
+		Stream: &stream{Listener: ln, tls: c.tls, name: address(told)}, MaxPool: 3, MaxRPCsInFlight: 1, Timeout: 2 * time.Second, Logger: logger,
 	})
 	cfg := raft.DefaultConfig()
 	cfg.LocalID = raft.ServerID(c.name)
@@ -114,7 +119,7 @@ func openRaft(c raftConfig, rep *Replica) (*consensus, error) {
 		st.Close()
 		return nil, fmt.Errorf("raft: %w", err)
 	}
-	return &consensus{raft: r, rep: rep, store: st, trans: trans, addr: ln.Addr().String(), name: c.name}, nil
+	return &consensus{raft: r, rep: rep, store: st, trans: trans, addr: told, name: c.name}, nil
 }
 
 // bootstrapped reports whether the voter knows a cluster already.
@@ -195,8 +200,17 @@ func (c *consensus) close() {
 // stream is Raft's TCP, with mutual TLS when keys are given.
 type stream struct {
 	net.Listener
-	tls *tls.Config
+	tls  *tls.Config
+	name address
 }
+
+// address is what a coordinator tells others to dial.
+type address string
+
+func (a address) Network() string { return "tcp" }
+func (a address) String() string  { return string(a) }
+
+func (s *stream) Addr() net.Addr { return s.name }
 
 func (s *stream) Accept() (net.Conn, error) {
 	c, err := s.Listener.Accept()

@@ -17,16 +17,17 @@ import (
 
 // runner executes one incarnation of one slot: restore, replay, run, report.
 type runner struct {
-	node  *Node
-	run   string
-	spec  RunSpec
-	owner []int32
-	slots int
-	slot  int
-	inc   uint64
-	start *Ckpt // state to begin with, nil = time zero
-	hash  string
-	log   hclog.Logger
+	node   *Node
+	run    string
+	spec   RunSpec
+	owner  []int32
+	slots  int
+	slot   int
+	inc    uint64
+	start  *Ckpt   // state to begin with, nil = time zero
+	faults []Fault // live ones, by (instant, number), when the slot started
+	hash   string
+	log    hclog.Logger
 
 	cancel  context.CancelFunc
 	carrier atomic.Pointer[natsbus.Carrier]
@@ -61,6 +62,7 @@ func (r *runner) execute(ctx context.Context) (err error) {
 	}
 	e := fab.Engine()
 	defer e.Close()
+	also := e.Observe // the fabric's own look between windows
 	r.gate = newGate(r.node.rep, r.run, r.slot, r.inc, fab, r.starve)
 	resume, err := r.restore(ctx, e)
 	if err != nil {
@@ -79,7 +81,12 @@ func (r *runner) execute(ctx context.Context) (err error) {
 	if r.slots > 1 {
 		e.Carrier = c
 	}
-	e.Gate, e.Observe = r.gate, func(start clock.Time, n uint64) { r.observe(ctx, e, start, n) }
+	e.Gate, e.Observe = r.gate, func(start clock.Time, n uint64) {
+		if also != nil {
+			also(start, n)
+		}
+		r.observe(ctx, e, start, n)
+	}
 	r.state("running")
 	res, err := e.Run(ctx)
 	if err != nil {
@@ -103,9 +110,26 @@ func (r *runner) restore(ctx context.Context, e *actors.Engine) (uint64, error) 
 	if err != nil {
 		return 0, &lostState{r.start.B, err}
 	}
-	c, err := loadSlot(e, r.stateKey(), b)
+	known := r.faults
+	c, err := loadSlot(e, r.stateKey(), b, func(c cut) error {
+		for i := range known {
+			if f := &known[i]; !f.Clear && f.Eff < c.passed {
+				if err := r.gate.fab.Schedule(f); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return 0, &lostState{r.start.B, err}
+	}
+	for i := range known { // ends that were known and not yet reached
+		if f := &known[i]; f.Clear && f.Eff >= c.now && f.Eff < c.passed {
+			if err := r.gate.fab.Schedule(f); err != nil {
+				return 0, err
+			}
+		}
 	}
 	r.gate.upTo, r.taken = c.passed, r.start.B
 	r.n.Store(c.n)

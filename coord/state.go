@@ -327,10 +327,20 @@ func (r *Run) fault(e *Entry, seq uint64) Result {
 	if f.Name == "" {
 		f.Name = fmt.Sprintf("live-%d", len(r.Faults)+1)
 	}
-	if f.Clear && r.named(f.Name) == nil {
+	old := r.named(f.Name)
+	switch {
+	case f.Clear && old == nil:
 		return refuse("no live fault %q", f.Name)
+	case f.Clear:
+		f.Index = old.Index
+	default:
+		for i := range r.Faults {
+			if !r.Faults[i].Clear {
+				f.Index++
+			}
+		}
 	}
-	if !f.Clear && r.named(f.Name) != nil {
+	if !f.Clear && old != nil {
 		return refuse("a fault %q is there already", f.Name)
 	}
 	r.Faults = append(r.Faults, f)

@@ -1,0 +1,201 @@
+// Package emu binds the control plane to the emulator: it resolves a submitted
+// fabric with topology, hosts its devices with sim, and makes one result of
+// what the processes of a run stored. Start at [Model].
+package emu
+
+import (
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/rocemu/rocemu/actors"
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/coord"
+	"github.com/rocemu/rocemu/nodes/record"
+	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/topology"
+)
+
+// Model implements coord.Model. Plans are kept by run, since resolving a large
+// fabric takes a second and several slots may share it.
+type Model struct {
+	mu    sync.Mutex
+	plans []kept
+}
+
+type kept struct {
+	run  string
+	plan *topology.Plan
+}
+
+// keepPlans bounds the cache; a plan of thousands of RNICs takes 100 MB.
+const keepPlans = 2
+
+// Plan resolves a submitted run.
+func (m *Model) Plan(s *coord.RunSpec) (*topology.Plan, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, k := range m.plans {
+		if k.run == s.ID {
+			return k.plan, nil
+		}
+	}
+	p, err := resolve(s)
+	if err != nil {
+		return nil, err
+	}
+	if s.ID != "" {
+		m.plans = append(m.plans, kept{s.ID, p})
+		if len(m.plans) > keepPlans {
+			m.plans = m.plans[1:]
+		}
+	}
+	return p, nil
+}
+
+func resolve(s *coord.RunSpec) (*topology.Plan, error) {
+	srcs := make([]topology.Source, 0, len(s.Files))
+	for _, f := range s.Files {
+		srcs = append(srcs, topology.Source{Name: f.Name, Text: []byte(f.Text)})
+	}
+	p, _, err := topology.Resolve(srcs, s.Set, s.Seed, nil)
+	return p, err
+}
+
+// Layout implements coord.Model: a leaf and its RNICs are a group, every spine
+// and core is one.
+func (m *Model) Layout(s *coord.RunSpec) (*coord.Layout, error) {
+	p, err := m.Plan(s)
+	if err != nil {
+		return nil, err
+	}
+	l := &coord.Layout{Hash: hex.EncodeToString(p.Hash[:]), Window: p.Window}
+	racks := map[int32]int{}
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		l.Names = append(l.Names, d.Name)
+		w := int64(0)
+		for k := range d.Ports {
+			w += int64(d.Ports[k].Rate / clock.Gbps)
+		}
+		g := -1
+		if d.Kind == topology.Leaf || d.Kind == topology.RNIC {
+			if k, ok := racks[d.Rack]; ok {
+				g = k
+			}
+		}
+		if g < 0 {
+			g = len(l.Groups)
+			l.Groups = append(l.Groups, coord.Group{})
+			if d.Kind == topology.Leaf || d.Kind == topology.RNIC {
+				racks[d.Rack] = g
+			}
+		}
+		l.Groups[g].Devices = append(l.Groups[g].Devices, int32(i))
+		l.Groups[g].Weight += max(1, w)
+	}
+	return l, nil
+}
+
+// Fault parses and binds the text of a live fault.
+func Fault(p *topology.Plan, f *coord.Fault) (*topology.Fault, error) {
+	if f.Set {
+		return nil, fmt.Errorf("%s: a running fabric takes changes as faults: rate, ber, loss, mtu, hash, route, buffer, dscp, pfc-off, ecn-off", f.Text)
+	}
+	x, err := topology.ParseFault(f.Text)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.BindFault(x); err != nil {
+		return nil, err
+	}
+	x.Name, x.At = f.Name, f.Eff
+	if f.For > 0 {
+		x.For = f.For
+	}
+	return x, nil
+}
+
+// CheckFault implements coord.Model.
+func (m *Model) CheckFault(s *coord.RunSpec, f *coord.Fault) error {
+	p, err := m.Plan(s)
+	if err != nil {
+		return err
+	}
+	_, err = Fault(p, f)
+	return err
+}
+
+// Build implements coord.Model.
+func (m *Model) Build(s *coord.RunSpec, hosted func(int32) bool, workers int) (coord.Fabric, error) {
+	p, err := m.Plan(s)
+	if err != nil {
+		return nil, err
+	}
+	own := *p // live faults are added to a copy
+	own.Faults = slices.Clip(own.Faults)
+	f, err := sim.Build(&own, hosted, max(1, workers))
+	if err != nil {
+		return nil, err
+	}
+	x := &share{f: f, base: len(p.Faults)}
+	f.Engine.Observe = x.observe
+	return x, nil
+}
+
+// share is a hosted part of a fabric.
+type share struct {
+	f    *sim.Fabric
+	base int // faults of the file
+	rec  []record.Record
+}
+
+func (s *share) Engine() *actors.Engine { return s.f.Engine }
+
+// observe forgets the devices' notes: in a cluster nobody reads them yet.
+func (s *share) observe(_ clock.Time, n uint64) {
+	if n%64 != 0 {
+		return
+	}
+	for _, x := range s.f.Nodes {
+		if x != nil {
+			s.rec = x.TakeRecords(s.rec[:0])
+		}
+	}
+}
+
+// Schedule implements coord.Fabric.
+func (s *share) Schedule(f *coord.Fault) error {
+	i := s.base + f.Index
+	if f.Clear {
+		for d, n := range s.f.Nodes {
+			if n != nil {
+				n.ClearFault(int32(i), f.Eff)
+				s.f.Engine.Wake(int32(d), f.Eff)
+			}
+		}
+		return nil
+	}
+	x, err := Fault(s.f.Plan, f)
+	if err != nil {
+		return err
+	}
+	s.f.Plan.Faults = withFault(s.f.Plan.Faults, i, x)
+	return s.f.Schedule(x, int32(i))
+}
+
+// withFault puts x at index i; faults with lower indices that take effect later
+// leave a gap until they come.
+func withFault(l []topology.Fault, i int, x *topology.Fault) []topology.Fault {
+	for len(l) <= i {
+		l = append(l, topology.Fault{Dev: -1, Cable: -1, Peer: -1})
+	}
+	l[i] = *x
+	return l
+}
+
+// Parts implements coord.Fabric.
+func (s *share) Parts(end clock.Time) ([]byte, error) { return encodeParts(s.f.Parts(end)) }
+
+var _ coord.Model = (*Model)(nil)

@@ -1,0 +1,139 @@
+package emu
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/rocemu/rocemu/actors"
+	"github.com/rocemu/rocemu/coord"
+	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/topology"
+)
+
+// encodeParts writes each part with its length before it.
+func encodeParts(parts []*report.Part) ([]byte, error) {
+	var out []byte
+	for _, p := range parts {
+		b, err := p.Encode()
+		if err != nil {
+			return nil, err
+		}
+		out = binary.LittleEndian.AppendUint32(out, uint32(len(b)))
+		out = append(out, b...)
+	}
+	return out, nil
+}
+
+var errParts = errors.New("emu: malformed parts of a result")
+
+func decodeParts(b []byte) (parts []*report.Part, err error) {
+	for len(b) > 0 {
+		if len(b) < 4 {
+			return nil, errParts
+		}
+		n := binary.LittleEndian.Uint32(b)
+		b = b[4:]
+		if uint64(n) > uint64(len(b)) {
+			return nil, errParts
+		}
+		p, err := report.DecodePart(b[:n])
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
+		b = b[n:]
+	}
+	return parts, nil
+}
+
+// Cost is what distribution took, over all processes of a run.
+type Cost struct {
+	Windows        uint64  `json:"windows"`
+	WindowsPerS    float64 `json:"windows_per_s"`
+	ComputeS       float64 `json:"compute_s"` // wall time of the busiest process outside waits
+	WaitS          float64 `json:"wait_s"`    // wall time the least waiting process waited for others
+	BytesPerWindow float64 `json:"bytes_per_window"`
+	Resent         uint64  `json:"resent_batches"`
+	Moves          int     `json:"moves"`
+}
+
+// Result merges what the slots of an ended run stored. fetch returns a blob by
+// its sum.
+func Result(run *coord.Run, fetch func(sum string) ([]byte, error)) (*report.Result, *topology.Plan, Cost, error) {
+	plan, err := resolve(&run.Spec)
+	if err != nil {
+		return nil, nil, Cost{}, err
+	}
+	for i := range run.Faults {
+		f := &run.Faults[i]
+		if f.Clear {
+			continue
+		}
+		x, err := Fault(plan, f)
+		if err != nil {
+			return nil, nil, Cost{}, err
+		}
+		plan.Faults = append(plan.Faults, *x)
+	}
+	var parts []*report.Part
+	for i := range run.Slots {
+		d := run.Slots[i].Done
+		if d == nil {
+			return nil, nil, Cost{}, fmt.Errorf("slot %d has not ended", i)
+		}
+		b, err := fetch(d.Parts)
+		if err != nil {
+			return nil, nil, Cost{}, fmt.Errorf("slot %d: %w", i, err)
+		}
+		ps, err := decodeParts(b)
+		if err != nil {
+			return nil, nil, Cost{}, fmt.Errorf("slot %d: %w", i, err)
+		}
+		parts = append(parts, ps...)
+	}
+	eng, cost := costs(run)
+	f := &sim.Fabric{Plan: plan}
+	res := f.Finish(ending(run), parts, eng)
+	if want := run.Digest(); res.Digest != want {
+		return nil, nil, cost, fmt.Errorf("the parts have digest %s, the processes reported %s", res.Digest, want)
+	}
+	return res, plan, cost, nil
+}
+
+// ending is the engine's result as every slot reported it.
+func ending(run *coord.Run) actors.Result {
+	d := run.Slots[0].Done
+	r := actors.Result{End: actors.End(d.End), At: d.At, LastWork: d.LastWork}
+	r.Summary.NextWork, r.Summary.LastProgress, r.Summary.Outstanding = d.NextWork, d.Progress, d.Outstanding
+	return r
+}
+
+func costs(run *coord.Run) (report.Engine, Cost) {
+	e := report.Engine{Processes: len(run.Slots), Generations: 1 + run.Moves}
+	c := Cost{Moves: run.Moves}
+	bytes := uint64(0)
+	for i := range run.Slots {
+		d := run.Slots[i].Done
+		wall, wait := float64(d.Cost.WallNS)/1e9, float64(d.Cost.WaitNS)/1e9
+		e.Windows, c.Windows = d.Windows, d.Windows
+		e.WallS = max(e.WallS, wall)
+		e.CPUS += float64(d.Cost.CPUNS) / 1e9
+		e.PeakRSSBytes += d.Cost.RSS
+		e.Workers = max(e.Workers, d.Cost.Workers)
+		c.ComputeS = max(c.ComputeS, wall-wait)
+		if i == 0 || wait < c.WaitS {
+			c.WaitS = wait
+		}
+		c.Resent += d.Cost.Resent
+		bytes += d.Cost.BytesOut
+	}
+	if e.WallS > 0 {
+		c.WindowsPerS = float64(c.Windows) / e.WallS
+	}
+	if c.Windows > 0 {
+		c.BytesPerWindow = float64(bytes) / float64(c.Windows)
+	}
+	return e, c
+}
