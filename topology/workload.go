@@ -366,35 +366,6 @@ func (w *work) add(l *line, from, to uint32, ordinal int32, size, count int64, s
 	return &p.Flows[id]
 }
 
-// saneStream checks what only TCP streams take.
-func (w *work) saneStream(l *line) {
-	if l.transport != TCP {
-		if l.n.has("congestion") {
-			w.r.fail(l.n.get("congestion"), l.field+".congestion", l.control, "belongs to transport tcp; RDMA's is rnics.congestion", "")
-		}
-		return
-	}
-	if l.n.has("frame") {
-		w.r.fail(l.n.get("frame"), l.field+".frame", l.n.str("frame"), "belongs to transport udp; packet is the segment size of tcp", "")
-	}
-	if l.n.has("size") && l.size == 0 {
-		w.r.fail(l.n.get("size"), l.field+".size", l.n.str("size"), "a stream's request has at least 1B", "1B")
-	}
-}
-
-// stream fills what a TCP flow takes from its line and its sender.
-func (w *work) stream(l *line, f *Flow) {
-	t := &w.r.plan.RNIC(f.From).NIC.TCP
-	f.DCTCP = t.DCTCP
-	if l.control != "" {
-		f.DCTCP = l.control == "dctcp"
-	}
-	const headers = 40 // IPv4 and TCP
-	if most := t.MTU - headers; f.Packet == 0 || f.Packet > most {
-		f.Packet = most
-	}
-}
-
 // queuePair returns the QP for a flow: a new one, or the named one.
 func (w *work) queuePair(l *line, from, to uint32) int32 {
 	p := w.r.plan
