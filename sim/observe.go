@@ -24,7 +24,7 @@ func cores() int { return runtime.GOMAXPROCS(0) }
 // observer returns the engine's hook for deadlocks, progress, records and
 // samples, nil when there is nothing to do.
 func (f *Fabric) observer(o *Options) func(clock.Time, uint64) {
-	if o.Progress == nil && o.Records == nil && o.Sample == nil && f.dead.watch == nil {
+	if o.Progress == nil && o.Records == nil && o.Sample == nil && o.Between == nil && f.dead.watch == nil {
 		return nil
 	}
 	last := time.Now()
@@ -37,6 +37,9 @@ func (f *Fabric) observer(o *Options) func(clock.Time, uint64) {
 		}
 		if o.Records != nil && n%64 == 0 {
 			f.drain(o)
+		}
+		if o.Between != nil {
+			o.Between(start, n)
 		}
 		if o.Progress == nil || n%clockEvery != 0 {
 			return

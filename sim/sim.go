@@ -52,6 +52,9 @@ type Options struct {
 	// passes, between windows; it may read the fabric but not change it.
 	SampleEvery clock.Duration
 	Sample      func(t clock.Time, f *Fabric)
+	// Between, when set, is called between windows with the next one's start,
+	// after Records; it may read the fabric but not change it.
+	Between func(start clock.Time, n uint64)
 	// OnBuild is called once the fabric stands, before the first window.
 	OnBuild func(*Fabric) error
 }

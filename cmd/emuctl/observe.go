@@ -1,14 +1,16 @@
 package main
 
 import (
+	"io"
+	"os"
 	"time"
 
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/report/counters"
 	"github.com/rocemu/rocemu/sim"
 	"github.com/rocemu/rocemu/telemetry"
-	"github.com/rocemu/rocemu/report/counters"
 	"github.com/rocemu/rocemu/topology"
 )
 
@@ -23,6 +25,7 @@ const (
 // watcher observes one run: chains, series, exports.
 type watcher struct {
 	*telemetry.Session
+	caps   *sim.Captures
 	fabric *sim.Fabric
 	snap   counters.Snapshot
 	next   clock.Time
@@ -50,12 +53,18 @@ func watch(plan *topology.Plan, o *sim.Options, out bool) (*watcher, error) {
 		o.Records = w.Records
 	}
 	build := o.OnBuild
-	o.OnBuild = func(f *sim.Fabric) error {
+	o.OnBuild = func(f *sim.Fabric) (err error) {
 		w.fabric = f
 		if build != nil {
-			return build(f)
+			err = build(f)
 		}
-		return nil
+		if err == nil && len(plan.Capture) > 0 {
+			w.caps, err = sim.NewCaptures(f, plan.Capture, createFile)
+		}
+		return err
+	}
+	if len(plan.Capture) > 0 {
+		w.hookCaptures(o)
 	}
 	if plan.Telem.Interval > 0 {
 		w.every, w.fixed = plan.Telem.Interval, true
@@ -79,11 +88,37 @@ func (w *watcher) sample(t clock.Time, f *sim.Fabric) {
 	w.next = t.Add(w.every)
 }
 
-// finish takes the last sample and completes the result.
-func (w *watcher) finish(r *report.Result) {
+// hookCaptures feeds the captures, which exist once the fabric is built.
+func (w *watcher) hookCaptures(o *sim.Options) {
+	records := o.Records
+	o.Records = func(b []record.Record) { records(b); w.caps.Records(b) }
+	o.Between = func(start clock.Time, n uint64) { w.caps.Between(start, n) }
+}
+
+// createFile opens an output; "-" is standard output.
+func createFile(name string) (io.WriteCloser, error) {
+	if name == "-" {
+		return stdout{}, nil
+	}
+	return os.Create(name)
+}
+
+// stdout is standard output, left open.
+type stdout struct{}
+
+func (stdout) Write(b []byte) (int, error) { return os.Stdout.Write(b) }
+func (stdout) Close() error                { return nil }
+
+// finish takes the last sample, ends the captures and completes the result.
+func (w *watcher) finish(r *report.Result) error {
+	var err error
+	if w.caps != nil {
+		err = w.caps.Close()
+	}
 	if w.count > 0 {
 		w.fabric.Snapshot(clock.Time(r.VirtualNS), &w.snap)
 		w.Snapshot(&w.snap)
 	}
 	w.Finish(r)
+	return err
 }

@@ -101,7 +101,9 @@ func (a *app) execRun(ctx context.Context, l *loaded, f *runFlags, events bool) 
 		return nil, nil, err
 	}
 	res.Detail.Events, res.Detail.Resolved = log.events, l.plan.Resolved()
-	w.finish(res)
+	if err := w.finish(res); err != nil {
+		return nil, nil, err
+	}
 	for _, w := range l.warns {
 		res.Findings = append(res.Findings, report.Finding{Code: w.Code, Where: w.Where, Text: w.Text})
 	}

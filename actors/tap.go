@@ -1,0 +1,54 @@
+package actors
+
+import "github.com/rocemu/rocemu/nodes/wire"
+
+// Tap reads the frames that go over one direction of a cable, without a branch
+// on their path: between windows all that was sent is still in the channel. It
+// belongs to the process that hosts the receiver.
+type Tap struct {
+	c      *Channel
+	frames uint64 // ordinal of the first frame not read
+	late   uint64
+	missed uint64
+}
+
+// TapTo returns a tap on what travels toward port p of hosted device d, nil
+// when there is no cable.
+func (e *Engine) TapTo(d int32, p int) *Tap {
+	c := e.in[d].ch[p-1]
+	if c == nil {
+		return nil
+	}
+	return &Tap{c: c, frames: c.popped, late: c.lateN - uint64(len(c.lateQ))}
+}
+
+// Read visits what was sent since the last call, in order of arrival, PFC and
+// delayed frames last. It is called between windows (see [Engine.Observe]) and
+// after the run; the frame is valid during the visit and must not be changed.
+func (t *Tap) Read(visit func(f *wire.Frame)) {
+	c := t.c
+	if c.popped > t.frames {
+		t.missed += c.popped - t.frames
+		t.frames = c.popped
+	}
+	k, i := c.head, c.hi
+	for n := c.popped; n < c.pub; n++ {
+		if i == chunkFrames {
+			k, i = k.next, 0
+		}
+		if n >= t.frames {
+			visit(&k.f[i])
+		}
+		i++
+	}
+	t.frames = c.pub
+	for j := range c.lateQ {
+		if c.lateQ[j].ord&^(1<<63) >= t.late {
+			visit(&c.lateQ[j].f)
+		}
+	}
+	t.late = c.lateN
+}
+
+// Missed is the number of frames that were gone before Read came.
+func (t *Tap) Missed() uint64 { return t.missed }

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rocemu/rocemu/report"
+)
+
+type pcapFlags struct {
+	Write string   `flag:"write,w" help:"pcapng file to write, - for standard output, as in | wireshark -k -i -"`
+	File  []string `flag:"file,f" help:"fabric file to run (repeatable, later ones overlay)"`
+	Set   []string `flag:"set" help:"override one value: path=value (repeatable)"`
+	Seed  *uint64  `flag:"seed" help:"override the file's seed"`
+}
+
+func (a *app) pcap() *cobra.Command {
+	f := pcapFlags{Write: "-"}
+	return a.command(verb{
+		use: "pcap DEVICE:PORT -f FILE [-w FILE|-]", short: "Capture a port as pcapng",
+		long: `Runs the fabric of -f and writes every frame that passes the port, both
+directions, with the instant its last bit passes, exact to the picosecond (epoch 0
+is the run's start). Comments say what the device dropped and what a PFC frame
+pauses. Wireshark and tshark read the file; deploy/wireshark/cnp.lua teaches them CNPs.`,
+		example: "  emuctl pcap leaf2:4 -f examples/incast.yaml -w leaf2-4.pcapng\n  emuctl pcap rnic1:1 -f examples/two-racks.yaml | tshark -r -",
+		args:    cobra.ExactArgs(1), flags: &f,
+		run: func(ctx context.Context, args []string) error { return a.runPcap(ctx, args[0], &f) },
+	})
+}
+
+func (a *app) runPcap(ctx context.Context, port string, f *pcapFlags) error {
+	if len(f.File) == 0 {
+		return errors.New("pcap: -f FILE names the fabric to run")
+	}
+	l, err := load(f.File, f.Set, f.Seed)
+	if err != nil {
+		return err
+	}
+	if l.plan.Capture, err = captures(l.plan, []string{port + "=" + f.Write}); err != nil {
+		return err
+	}
+	res, _, err := a.execRun(ctx, l, &runFlags{}, false)
+	if err != nil {
+		return exitError{report.ExitFailed, err}
+	}
+	fmt.Fprintf(a.err, "%s: %s at %s virtual\n", res.Name, res.Verdict, report.Span(res.VirtualNS))
+	return nil
+}
