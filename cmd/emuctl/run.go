@@ -19,13 +19,14 @@ type runFlags struct {
 	Seed    *uint64  `flag:"seed" help:"override the file's seed"`
 	Workers int      `flag:"workers" help:"threads; 0 = by the fabric's size. The result does not depend on it"`
 	Out     string   `flag:"out,o" help:"directory for result.json, flows.csv, series.csv, events.jsonl, fabric.resolved.yaml"`
+	Chaos   *uint64  `flag:"chaos" help:"draw faults from this seed, heal them, and demand that everything completes"`
 	Pcap    []string `flag:"pcap" help:"capture a port: DEVICE:PORT=FILE (repeatable)"`
 }
 
 func (a *app) run() *cobra.Command {
 	var f runFlags
 	return a.command(verb{
-		use: "run FILE... [--set path=value]... [--seed N] [--workers N] [--out DIR] [--pcap DEVICE:PORT=FILE] [--json]", short: "Run a fabric and report what happened",
+		use: "run FILE... [--set path=value]... [--seed N] [--workers N] [--out DIR] [--pcap DEVICE:PORT=FILE] [--chaos SEED] [--json]", short: "Run a fabric and report what happened",
 		long: `Runs the fabric in this process. A terminal shows progress; the first interrupt
 stops at the end of a window and reports what there is, with verdict "limit".
 
@@ -58,9 +59,17 @@ func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error 
 	for _, w := range l.warns {
 		fmt.Fprintln(a.err, "warning:", w)
 	}
+	if f.Chaos != nil {
+		if err := a.drawChaos(ctx, l, f); err != nil {
+			return err
+		}
+	}
 	res, w, err := a.execRun(ctx, l, f, dir != nil)
 	if err != nil {
 		return exitError{report.ExitFailed, err}
+	}
+	if f.Chaos != nil {
+		a.judgeChaos(l, res, files, f)
 	}
 	if dir != nil {
 		if err := errors.Join(dir.Write(res), w.WriteDir(f.Out)); err != nil {

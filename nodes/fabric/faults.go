@@ -104,6 +104,7 @@ func (x *faultPlan) rewire() {
 	}
 	x.s.router = nil
 	x.d.Each(fault.Route, func(*fault.Spec) { x.s.router = x })
+	x.d.Each(fault.Blackhole, func(*fault.Spec) { x.s.router = x })
 }
 
 // act follows one step of the schedule.
@@ -271,7 +272,10 @@ func (x *faultPlan) In(now clock.Time, port int, f *wire.Frame) Verdict {
 
 // Route implements [Router]: frames to a diverted destination take the ports
 // of the latest route fault, or have no route when it names none.
-func (x *faultPlan) Route(_ clock.Time, f *wire.Frame, hash uint32) (int, Verdict) {
+func (x *faultPlan) Route(now clock.Time, f *wire.Frame, hash uint32) (int, Verdict) {
+	if by, gone := x.d.Swallow(now, f); gone {
+		return 0, Verdict{Act: Drop, Reason: record.Fault, Fault: by}
+	}
 	var a *fault.Spec
 	x.d.Each(fault.Route, func(s *fault.Spec) {
 		if s.To == f.Dst && (a == nil || s.At >= a.At) {

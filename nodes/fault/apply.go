@@ -15,7 +15,7 @@ func (d *Device) takes(st *state, port int, side Dir, f *wire.Frame) bool {
 			return false
 		}
 	case Blackhole:
-		if !d.swallows(st, port, f) {
+		if !d.swallows(st, f) {
 			return false
 		}
 	case MarkCE:
@@ -42,8 +42,23 @@ func (d *Device) takes(st *state, port int, side Dir, f *wire.Frame) bool {
 	return p.sure || p.draw(st.Key, st.seen, uint64(d.id)<<20|uint64(port)<<2|uint64(side))
 }
 
+// Swallow reports whether a blackhole of the whole switch takes f, and
+// counts the hit.
+func (d *Device) Swallow(now clock.Time, f *wire.Frame) (by int32, gone bool) {
+	for _, st := range d.all {
+		if st.Kind == Blackhole && st.life == active && d.routed(st) && d.swallows(st, f) {
+			r := frameRecord(now, 0, f)
+			r.Reason = uint8(record.Fault)
+			d.hit(st, &r)
+			d.settle(now)
+			return st.Index + 1, true
+		}
+	}
+	return 0, false
+}
+
 // swallows is the test of a blackhole: the destination and the hash bucket.
-func (d *Device) swallows(st *state, port int, f *wire.Frame) bool {
+func (d *Device) swallows(st *state, f *wire.Frame) bool {
 	if st.DstRNIC != 0 && f.Dst&^altBit != st.DstRNIC {
 		return false
 	}

@@ -68,7 +68,7 @@ func (d *Device) rebuild(now clock.Time) {
 			e.in = append(e.in, &e.cable)
 		}
 		for _, st := range d.all {
-			if st.life != active || !st.Kind.onFrames() || st.Kind == MTU && d.dev.Switch != nil {
+			if st.life != active || !st.Kind.onFrames() || d.routed(st) {
 				continue
 			}
 			if _, ok := st.at(d.id, i+1); !ok {
@@ -85,13 +85,17 @@ func (d *Device) rebuild(now clock.Time) {
 	}
 }
 
+// routed reports whether the switch itself acts on a fault where it measures
+// or routes frames, not on the wire.
+func (d *Device) routed(st *state) bool {
+	return d.dev.Switch != nil && (st.Kind == MTU || st.Kind == Blackhole && st.Port == 0 && st.Dir == Both)
+}
+
 // sides is where a frame fault acts. A whole device judges each frame once, on
 // arrival, unless the fault says otherwise; an RNIC receives too.
 func (s *Spec) sides() Dir {
 	switch {
 	case s.Kind == RxOverflow:
-		return In
-	case s.Dir == Both && s.Port == 0 && s.Dev >= 0 && s.Kind == Blackhole:
 		return In
 	}
 	return s.Dir

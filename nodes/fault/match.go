@@ -93,6 +93,9 @@ func flowTuples(plan *topology.Plan, ids []int32) []tuple {
 		fl := &plan.Flows[id]
 		if fl.QP < 0 {
 			out = append(out, tuple{fl.From, fl.To, 1<<24 | uint32(fl.SPort)})
+			if fl.Transport == topology.TCP {
+				out = append(out, tuple{fl.To, fl.From, 1<<24 | uint32(fl.SPort)})
+			}
 			continue
 		}
 		q := &plan.QPs[fl.QP]
@@ -177,6 +180,11 @@ func classOf(f *wire.Frame) class {
 	switch f.Kind {
 	case wire.KindAck:
 		return ackClass(f)
+	case wire.KindTCP:
+		if f.Has(wire.FlagTCPAck) {
+			return classAck
+		}
+		return classData
 	case wire.KindCNP:
 		return classCNP
 	case wire.KindPFC, wire.KindPause:

@@ -36,8 +36,14 @@ func (r *Run) deadPath(x *row, c *chain) (string, string) {
 		return Deadlocked, "break the circle of routes or let a PFC watchdog drop; longer timers only wait longer"
 	case !lost && c.pausedShare > 0.2:
 		return Paused, "nothing was lost: frames wait behind a pause at " + c.pausedAt + "; find who pauses, or a timeout above the pause"
+	case lost && c.losses[0].reason == "mtu":
+		return TooLong, c.losses[0].where + " takes shorter frames than this path MTU makes: small messages pass, full frames do not"
+	case lost && c.losses[0].reason == "ttl":
+		return Loop, "frames circle until their TTL is gone, last seen at " + c.losses[0].where + ": look at the routes there"
 	case c.duplicates > 0:
 		return AcksLost, "the way back is broken, the way out works: look at the places of the lost answers"
+	case x.Completed == 0 && x.BytesDone == 0 && r.sisters(x) > 0:
+		return BadBucket, fmt.Sprintf("%d other QPs between the same RNICs work: one hash bucket, or one member of a group, is a hole%s", r.sisters(x), c.place())
 	case !r.worked(x, c):
 		return NeverWorked, "addresses, routes, MTU or an access list; a longer timeout does not help" + c.place()
 	}
@@ -55,6 +61,17 @@ func (r *Run) worked(x *row, c *chain) bool {
 		}
 	}
 	return false
+}
+
+// sisters counts the single flows of the same line and pair that succeeded.
+func (r *Run) sisters(x *row) int {
+	n := 0
+	for _, o := range r.Rows {
+		if o.Line == x.Line && o.From == x.From && o.To == x.To && o.Status == "success" {
+			n++
+		}
+	}
+	return n
 }
 
 // place names where everything was lost, when it was one place.

@@ -24,6 +24,9 @@ const (
 	Livelock     = "livelock"              // busy without progress
 	Lossy        = "slowed by loss"
 	Congested    = "slowed by congestion"
+	TooLong      = "frames too long for a port"
+	Loop         = "routing loop"
+	BadBucket    = "never worked, unlike its sisters"
 	Starved      = "starved" // no loss, no pause of its own, no progress
 	Unremarkable = "nothing remarkable"
 )

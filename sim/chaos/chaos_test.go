@@ -1,0 +1,110 @@
+// The test draws faults for small fabrics from many seeds and demands that
+// everything converges: frames conserved, every request completed, the same
+// digest for any number of workers. `CHAOS_SEEDS=1000 go test ./sim/chaos`
+// runs more; a failure names the seed and the command that repeats it.
+package chaos_test
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/sim/chaos"
+	"github.com/rocemu/rocemu/topology"
+)
+
+const fabric = `
+schema: 1
+name: chaos
+topology: {spines: 2, leaves: 2, servers: 2}
+workload:
+  - {name: w, from: rnic1, to: rnic3, verb: write, size: 400KB, count: 2}
+  - {name: r, from: rnic4, to: rnic2, verb: read, size: 200KB, count: 3}
+  - {name: s, from: rnic3, to: rnic2, verb: send, size: 10KB, count: 30, interval: 10us}
+  - {name: a, from: rnic2, to: rnic4, verb: fetch-add, add: 1, count: 20, interval: 15us}
+`
+
+func seeds() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("CHAOS_SEEDS"), 10, 32); err == nil {
+		return n
+	}
+	return 60
+}
+
+func load(t *testing.T) *topology.Plan {
+	t.Helper()
+	plan, _, err := topology.ParseBytes("chaos.yaml", []byte(fabric))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func run(t *testing.T, plan *topology.Plan, workers int) *report.Result {
+	t.Helper()
+	res, err := sim.Run(context.Background(), plan, sim.Options{Workers: workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func TestSeedsConverge(t *testing.T) {
+	clean := run(t, load(t), 1)
+	if err := chaos.Judge(load(t), clean); err != nil {
+		t.Fatalf("without faults: %v", err)
+	}
+	horizon := clock.Duration(clean.VirtualNS)
+	for seed := range seeds() {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			plan := load(t)
+			faults, err := chaos.Draw(plan, seed, horizon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan.Faults = faults
+			res := run(t, plan, 1)
+			if err := chaos.Judge(plan, res); err != nil {
+				t.Fatalf("seed %d: %v\n%srepeat with: CHAOS_SEEDS=%d go test ./sim/chaos -run TestSeedsConverge/%d$",
+					seed, err, chaos.Text(faults), seed+1, seed)
+			}
+			again := load(t)
+			again.Faults = faults
+			if b := run(t, again, 2); b.Digest != res.Digest {
+				t.Errorf("seed %d: digest %s with one worker, %s with two\n%s", seed, res.Digest, b.Digest, chaos.Text(faults))
+			}
+		})
+	}
+}
+
+// TestDrawIsAFunctionOfTheSeed: equal seeds draw equal faults, others do not.
+func TestDrawIsAFunctionOfTheSeed(t *testing.T) {
+	plan := load(t)
+	text := func(seed uint64) string {
+		f, err := chaos.Draw(plan, seed, clock.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range f {
+			if _, err := topology.ParseFault(f[i].String()); err != nil {
+				t.Errorf("does not read back: %v", err)
+			}
+		}
+		return chaos.Text(f)
+	}
+	seen := map[string]bool{}
+	for seed := range uint64(200) {
+		if text(seed) != text(seed) {
+			t.Fatalf("seed %d draws differently", seed)
+		}
+		seen[text(seed)] = true
+	}
+	if len(seen) < 190 {
+		t.Errorf("%d different draws of 200", len(seen))
+	}
+}
