@@ -21,6 +21,8 @@ type lineAcc struct {
 	errStatus Status
 	why       string
 	stuck     int64
+	sendCPU   clock.Duration // of server cores
+	recvCPU   clock.Duration
 	out       *FlowLine
 }
 
@@ -44,9 +46,11 @@ func mergeFlows(r *Result, parts []*Part, end clock.Time) {
 		for _, f := range p.Flows {
 			d.more = append(d.more, f)
 			d.agg[f.Flow].more = int32(len(d.more))
+			acc[d.meta.Flow(f.Flow).Line].sendCPU += f.CPU
 		}
 		for _, v := range p.Received {
 			d.agg[v.Flow].recvBytes += v.Bytes
+			acc[d.meta.Flow(v.Flow).Line].recvCPU += v.CPU
 		}
 	}
 	for _, p := range parts {
@@ -113,6 +117,8 @@ func (d *Detail) closeFlow(r *Result, id int32, acc []lineAcc, end clock.Time) {
 	o.Failed += a.failed
 	o.Bytes += row.Bytes
 	o.Retransmitted += row.Retransmitted
+	l.sendCPU += fm.PostCPU * clock.Duration(a.completed)
+	l.recvCPU += fm.RecvCPU * clock.Duration(a.completed)
 	if a.more > 0 && d.more[a.more-1].Atomic != nil {
 		o.Atomic = d.more[a.more-1].Atomic
 	}
@@ -162,6 +168,9 @@ func (l *lineAcc) finish() {
 	o.LastEndNS = NS(l.last)
 	if span := l.last.Sub(l.first); l.first != clock.Never && span > 0 {
 		o.GoodputBPS = goodput(o.Bytes, span)
+	}
+	if l.sendCPU+l.recvCPU > 0 {
+		o.CPU = &HostCPU{NS(l.sendCPU), NS(l.recvCPU)}
 	}
 	o.FCT, o.Slowdown = newDist(l.fct), newRatios(l.slow)
 	if n := len(l.lat); n > 0 {

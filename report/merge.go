@@ -39,6 +39,8 @@ type FlowMeta struct {
 	Start    clock.Time
 	Ideal    clock.Duration // completion time of one request on an idle fabric; 0 = not known
 	Datagram bool           // not RDMA: bytes are counted where they arrive
+	PostCPU  clock.Duration // host software of one request, at its sender and its receiver
+	RecvCPU  clock.Duration
 }
 
 // Link is one direction of a cable.

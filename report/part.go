@@ -85,6 +85,7 @@ type FlowPart struct {
 	LastProgress  clock.Time // last advance, of an unfinished flow
 	Why           string     // what an unfinished flow waits for
 	Atomic        *Atomic
+	CPU           clock.Duration // host software at the sender
 }
 
 // RecvPart is what a responder got of a single flow.
@@ -93,6 +94,7 @@ type RecvPart struct {
 	Messages int64
 	Bytes    int64
 	Last     clock.Time
+	CPU      clock.Duration // host software at the receiver
 }
 
 // Word is a 64-bit word in a responder's memory that a flow's atomics act on.

@@ -78,7 +78,15 @@ type FlowLine struct {
 	GoodputBPS    int64            `json:"goodput_bps"`
 	Retransmitted uint64           `json:"retransmitted_packets"`
 	Atomic        *Atomic          `json:"atomic,omitempty"`
+	CPU           *HostCPU         `json:"host_cpu_ns,omitempty"`
 	Why           string           `json:"why,omitempty"`
+}
+
+// HostCPU is the time of server cores that a line's requests took: copies and
+// packets of the kernel path, or posting and polling of RDMA.
+type HostCPU struct {
+	Sender   NS `json:"sender"`
+	Receiver NS `json:"receiver"`
 }
 
 // Dist is a distribution of spans over requests; percentiles by nearest rank.

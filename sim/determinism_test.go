@@ -42,6 +42,20 @@ faults:
   - {name: dirty, kind: ber, target: "leaf2:uplink2", at: 10us, to: 1e-6}
   - {name: cut, kind: link-down, target: "leaf1:uplink2", at: 50us, for: 100us}
 `,
+	"streams": `
+schema: 1
+name: streams
+topology: {spines: 2, leaves: 2, servers: 4}
+switches: {all: {buffer: {size: 512KB}, lossy: {limit: 60KB}, ecn: {0: {kmin: 15KB, kmax: 30KB, pmax: 1}}}}
+rnics: {all: {tcp: {rto_min: 1ms}, host: {copy_rate: 400Gbps, per_packet: 50ns}}}
+workload:
+  - {name: cubic, pattern: incast, from: [rnic1, rnic2, rnic3], to: rnic8, transport: tcp, size: 150KB, count: 2}
+  - {name: dctcp, pattern: permutation, shift: 3, transport: tcp, congestion: dctcp, size: 100KB}
+  - {name: paced, from: rnic6, to: rnic1, transport: tcp, size: 3000B, count: 5, interval: 30us, rate: 2Gbps}
+  - {name: w, from: rnic1, to: rnic5, verb: write, size: 200KB}
+faults:
+  - {name: noise, kind: loss, target: "leaf1:uplink1", at: 0us, for: 2ms, probability: 0.01}
+`,
 	"ties": `
 schema: 1
 name: ties

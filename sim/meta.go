@@ -28,9 +28,11 @@ func Meta(plan *topology.Plan) *report.Meta {
 		if ideal[id] == 0 && f.Transport == topology.RC {
 			ideal[id] = Ideal(plan, f)
 		}
+		post, recv := rdmaCPU(plan, f)
 		return report.FlowMeta{
+			PostCPU: post, RecvCPU: recv,
 			Line: f.Line, From: f.From, To: f.To, Ordinal: f.Ordinal, Size: f.Size, Count: f.Count,
-			Start: f.Start, Ideal: ideal[id], Datagram: f.Transport != topology.RC,
+			Start: f.Start, Ideal: ideal[id], Datagram: f.Transport == topology.UDP,
 		}
 	}
 	for i := range plan.Devices {
@@ -52,6 +54,20 @@ func Meta(plan *topology.Plan) *report.Meta {
 		m.Faults[f.Name] = r
 	}
 	return m
+}
+
+// rdmaCPU is what a request of f costs its host's software: posting and polling
+// at the requester, the same for a receive that the request consumes. The NIC
+// moves the data.
+func rdmaCPU(plan *topology.Plan, f *topology.Flow) (post, recv clock.Duration) {
+	if f.Transport != topology.RC {
+		return 0, 0
+	}
+	switch f.Verb {
+	case topology.Send, topology.SendImm, topology.SendInv, topology.WriteImm:
+		recv = plan.RNIC(f.To).NIC.Host.PerRequest
+	}
+	return plan.RNIC(f.From).NIC.Host.PerRequest, recv
 }
 
 // Hop is one link of a path.

@@ -1,12 +1,9 @@
 package rnic
 
 import (
-	"fmt"
-
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/nodes/rnic/qp"
-	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/topology"
 )
 
@@ -128,29 +125,4 @@ func (r *RNIC) noteClamp(now clock.Time, p *pair) {
 	if t := timersOf(r.nic, own, other); t.Clamped {
 		r.note(record.Record{At: now, Kind: record.Clamp, Src: r.k, Dst: p.peer, QPN: peerQPN, X: int64(t.Negotiated), Y: int64(t.Effective)})
 	}
-}
-
-// clampFinding tells once which timeouts of the RNIC's requesters are floors.
-func (r *RNIC) clampFinding() (report.Finding, bool) {
-	n, first := 0, Timers{}
-	for i := range r.pairs {
-		p := &r.pairs[i]
-		if p.q == nil || !p.asks {
-			continue
-		}
-		own, other, _ := r.ends(p)
-		if own.TimeoutFloor == 0 {
-			return report.Finding{}, false
-		}
-		if t := timersOf(r.nic, own, other); t.Clamped {
-			if n++; n == 1 {
-				first = t
-			}
-		}
-	}
-	if n == 0 {
-		return report.Finding{}, false
-	}
-	return report.Finding{Code: "timeout-clamped", Where: r.dev.Name, Text: fmt.Sprintf(
-		"%d QPs asked for a local ACK timeout of %v and got the floor of %v (rnics.qp.timeout_floor)", n, first.Negotiated, first.Effective)}, true
 }

@@ -159,6 +159,7 @@ func (s *faultState) links(r *RNIC, now clock.Time) {
 	dead := !s.d.Alive()
 	if dead && !s.dead {
 		s.breakQPs(r, now, nil)
+		r.failStreams(now)
 		r.cnps = r.cnps[:0]
 		s.rx.clear(r, now)
 	}

@@ -30,6 +30,7 @@ func (r *RNIC) Fill(part *report.Part, end clock.Time) {
 		r.fillFlow(part, &r.flows[i])
 	}
 	part.Received = append(part.Received, r.udp...)
+	r.fillSinks(part)
 	for i := range r.pairs {
 		p := &r.pairs[i]
 		if p.q == nil || p.asks || p.recvd == 0 {
@@ -43,14 +44,7 @@ func (r *RNIC) Fill(part *report.Part, end clock.Time) {
 		w := r.mem.Word(vaOf(&r.plan.Flows[id]))
 		part.Words = append(part.Words, report.Word{Flow: id, Value: w})
 	}
-	part.Findings = append(part.Findings, r.findings...)
-	if f, ok := r.clampFinding(); ok {
-		part.Findings = append(part.Findings, f)
-	}
-	if r.recLost > 0 {
-		part.Findings = append(part.Findings, report.Finding{Code: "records_lost", Where: r.dev.Name,
-			Text: fmt.Sprintf("%d exceptional records beyond %d were not kept; counters are complete", r.recLost, maxRecords)})
-	}
+	r.fillFindings(part)
 }
 
 func plus(a, b report.Count) report.Count {
@@ -88,6 +82,10 @@ func (r *RNIC) fillFlow(part *report.Part, fl *flow) {
 	f := fl.f
 	fp := report.FlowPart{Flow: f.ID, Posted: fl.posted}
 	tell := f.Count < 0
+	if fl.stream != nil {
+		r.fillStream(part, fl)
+		return
+	}
 	if f.Transport != topology.RC {
 		fp.SentBytes, tell = fl.posted, true
 		if t := fl.total(); t < 0 || fl.posted < t {

@@ -3,6 +3,7 @@ package rnic
 import (
 	"github.com/rocemu/rocemu/nodes/rnic/cc"
 	"github.com/rocemu/rocemu/nodes/rnic/qp"
+	"github.com/rocemu/rocemu/nodes/rnic/tcp"
 	"github.com/rocemu/rocemu/topology"
 )
 
@@ -15,9 +16,36 @@ type Index struct {
 	flows [][]int32 // by RNIC number - 1: flows that start there
 	recv  [][]int32 // by RNIC number - 1: flows that end there and need a word at start
 	gates [][]int32 // by RNIC number - 1: flows that are gated there
+	sinks [][]int32 // by RNIC number - 1: TCP flows that end there
+	tcp   map[tcpKey]*tcp.Config
 	cfgs  map[cfgKey]*qp.Config
 	dcqcn map[*topology.NIC]*cc.Params
 	swift map[*topology.NIC]*cc.SwiftParams
+}
+
+// tcpKey tells the settings of TCP streams apart.
+type tcpKey struct {
+	par   *topology.TCPParams
+	mss   int
+	dctcp bool
+}
+
+// streamConfig makes the settings of a TCP flow; the plan has checked them.
+func (x *Index) streamConfig(plan *topology.Plan, f *topology.Flow) {
+	t, peer := &plan.RNIC(f.From).NIC.TCP, &plan.RNIC(f.To).NIC.TCP
+	k := tcpKey{t, f.Packet, f.DCTCP}
+	if x.tcp[k] != nil {
+		return
+	}
+	c := &tcp.Config{MSS: int64(f.Packet), Initial: int64(t.InitialWindow) * int64(f.Packet), Window: peer.Window,
+		RTOMin: t.RTOMin, RTOMax: t.RTOMax, Retries: t.Retries}
+	if f.DCTCP {
+		c.Control = tcp.DCTCP
+	}
+	if err := c.Validate(); err != nil {
+		panic("rnic: " + err.Error())
+	}
+	x.tcp[k] = c
 }
 
 type cfgKey struct {
@@ -31,7 +59,7 @@ type cfgKey struct {
 func NewIndex(plan *topology.Plan) *Index {
 	n := len(plan.RNICs)
 	x := &Index{plan: plan, qps: make([][]int32, n), flows: make([][]int32, n), recv: make([][]int32, n),
-		gates: make([][]int32, n), cfgs: map[cfgKey]*qp.Config{},
+		gates: make([][]int32, n), sinks: make([][]int32, n), tcp: map[tcpKey]*tcp.Config{}, cfgs: map[cfgKey]*qp.Config{},
 		dcqcn: map[*topology.NIC]*cc.Params{}, swift: map[*topology.NIC]*cc.SwiftParams{}}
 	for _, d := range plan.RNICs {
 		nic := plan.Devices[d].NIC
@@ -51,6 +79,10 @@ func NewIndex(plan *topology.Plan) *Index {
 		x.flows[f.From-1] = append(x.flows[f.From-1], int32(i))
 		if f.Verb >= topology.CmpSwap && f.Transport == topology.RC {
 			x.recv[f.To-1] = append(x.recv[f.To-1], int32(i))
+		}
+		if f.Transport == topology.TCP {
+			x.sinks[f.To-1] = append(x.sinks[f.To-1], int32(i))
+			x.streamConfig(plan, f)
 		}
 		if f.Gate >= 0 {
 			x.gates[f.From-1] = append(x.gates[f.From-1], int32(i))

@@ -25,6 +25,8 @@ type pair struct {
 	inAck   bool
 	waits   bool    // counted in stats.respWaits
 	flows   []int32 // local flow numbers posted on it
+	died    bool    // ended by RETRY_EXC_ERR
+	heard   bool    // a NAK or RNR NAK came back
 	recvd   int64   // messages received here
 	recvB   int64
 	recvAt  clock.Time
@@ -200,6 +202,7 @@ func (r *RNIC) notes(now clock.Time, p *pair) {
 			r.broken(p, n)
 			continue
 		}
+		r.observe(p, n)
 		if int(n.Kind) >= len(noteKinds) || noteKinds[n.Kind] == record.None {
 			continue
 		}

@@ -37,7 +37,8 @@ type RNIC struct {
 	held   [8]ring // senders whose priority was paused at their turn
 	acks   ring    // pairs with an ACK, NAK or atomic response due
 	cnps   []wire.Frame
-	wake   agenda // pairs: timers and pacing
+	sinks  []sink // TCP flows that end here, in plan order
+	wake   agenda // pairs: timers and pacing; below 0: streams
 	pauses bool   // some pause ran since the start: look for its end
 	last   int32  // pair whose frame is being sent
 	gated  ring   // flows whose gate opened during a call
@@ -79,11 +80,13 @@ const maxRecords = 1 << 20
 const maxFindings = 16
 
 // sender ids on the data ring: a pair's requester, its responder, a datagram
-// flow.
+// flow, the ends of a TCP flow.
 const (
 	sendReq = iota
 	sendResp
 	sendUDP
+	sendTCP
+	sendTCPAck
 	senders
 )
 
@@ -102,6 +105,7 @@ func New(plan *topology.Plan, dev int32, idx *Index) *RNIC {
 	r.np = newNP(r.nic)
 	r.faults.init(r)
 	r.initFlows()
+	r.initSinks()
 	return r
 }
 
@@ -264,6 +268,10 @@ func (r *RNIC) timersDue(now clock.Time) {
 		return
 	}
 	d := r.wake.pop()
+	if d.id < 0 {
+		r.streamTimer(now, d)
+		return
+	}
 	p := &r.pairs[d.id]
 	if p.wakeAt != d.at {
 		return // cancelled
@@ -302,6 +310,7 @@ type stats struct {
 	rxPauseTime                                [8]clock.Duration
 	cnpSent, ecnMarked, cnpHandled, cnpIgnored uint64
 	icrc, discards                             uint64
+	rnrWaits, rnrLost                          uint64 // waits begun, ps asked for
 	drops                                      [report.NumReasons]uint64
 	respWaits                                  int64 // responders with a response that waits for a timer
 	sent, delivered, rxDropped, lost, injected [2]report.Count

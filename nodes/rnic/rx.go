@@ -48,8 +48,11 @@ func (r *RNIC) deliver(now clock.Time, i int, f *wire.Frame) {
 	r.st.consumed.Add(int(f.Len))
 	r.chain.Mix(now, uint64(f.Op())<<56|uint64(f.DstQPN())<<32|uint64(f.PSN()), uint64(f.Src)<<8|uint64(f.TOS))
 	if f.Kind > wire.KindCNP {
-		if f.Kind == wire.KindUDP {
+		switch f.Kind {
+		case wire.KindUDP:
 			r.datagram(now, f)
+		case wire.KindTCP:
+			r.segment(now, f)
 		}
 		return
 	}

@@ -127,7 +127,7 @@ func (r *RNIC) snapPairs(w *snap.Writer) {
 		w.B = p.q.AppendState(w.B)
 		p.ctl.snapshot(w)
 		w.Time(p.wakeAt)
-		for _, b := range []bool{p.inRing[0], p.inRing[1], p.inAck, p.waits} {
+		for _, b := range []bool{p.inRing[0], p.inRing[1], p.inAck, p.waits, p.died, p.heard} {
 			w.Bool(b)
 		}
 		w.I64(p.recvd)
@@ -153,7 +153,7 @@ func (r *RNIC) restorePairs(s *snap.Reader) error {
 		}
 		r.restoreControl(s, &p.ctl)
 		p.wakeAt = s.Time()
-		for _, b := range []*bool{&p.inRing[0], &p.inRing[1], &p.inAck, &p.waits} {
+		for _, b := range []*bool{&p.inRing[0], &p.inRing[1], &p.inAck, &p.waits, &p.died, &p.heard} {
 			*b = s.Bool()
 		}
 		p.recvd, p.recvB = s.I64(), s.I64()
@@ -183,6 +183,13 @@ func (r *RNIC) snapFlows(w *snap.Writer) {
 		w.Bool(f.failed)
 		w.U64(f.orig)
 		w.Bool(f.hasOrg)
+		w.U64(f.retrans)
+		if f.stream != nil {
+			f.stream.snapshot(w)
+		}
+	}
+	for i := range r.sinks {
+		r.sinks[i].snapshot(w)
 	}
 	w.Len(len(r.udp))
 	for i := range r.udp {
@@ -212,6 +219,13 @@ func (r *RNIC) restoreFlows(s *snap.Reader) {
 		f.failed = s.Bool()
 		f.orig = s.U64()
 		f.hasOrg = s.Bool()
+		f.retrans = s.U64()
+		if f.stream != nil {
+			f.stream.restore(s)
+		}
+	}
+	for i := range r.sinks {
+		r.sinks[i].restore(s)
 	}
 	r.udp = make([]report.RecvPart, s.Len())
 	for i := range r.udp {
@@ -221,7 +235,8 @@ func (r *RNIC) restoreFlows(s *snap.Reader) {
 
 // words lists the plain counters of st, for both directions.
 func (t *stats) words() []*uint64 {
-	w := []*uint64{&t.txPackets, &t.rxPackets, &t.txBytes, &t.rxBytes, &t.cnpSent, &t.ecnMarked, &t.cnpHandled, &t.cnpIgnored, &t.icrc, &t.discards}
+	w := []*uint64{&t.txPackets, &t.rxPackets, &t.txBytes, &t.rxBytes, &t.cnpSent, &t.ecnMarked, &t.cnpHandled, &t.cnpIgnored, &t.icrc, &t.discards,
+		&t.rnrWaits, &t.rnrLost}
 	for i := range 8 {
 		w = append(w, &t.rxPause[i], &t.txPause[i], &t.rxResume[i])
 	}

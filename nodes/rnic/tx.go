@@ -88,8 +88,13 @@ func (r *RNIC) turn(now clock.Time, i int, p *txPort, f *wire.Frame) bool {
 	id := r.data.pop()
 	what, n := id%senders, id/senders
 	r.last = n
-	if what == sendUDP {
+	switch what {
+	case sendUDP:
 		return r.datagramTurn(now, i, p, n, f)
+	case sendTCP:
+		return r.streamTurn(now, i, p, n, f)
+	case sendTCPAck:
+		return r.sinkTurn(now, i, p, n, f)
 	}
 	q := &r.pairs[n]
 	if p.Paused(now, int(q.prio)) {

@@ -24,6 +24,9 @@ type flow struct {
 	orig   uint64 // last atomic's original value
 	hasOrg bool
 	recvB  int64
+
+	stream  *stream // of a TCP flow
+	retrans uint64  // its segments sent again
 }
 
 // idBits is how many low bits of a work request's number count requests of its
@@ -42,6 +45,9 @@ func (r *RNIC) initFlows() {
 			q := &r.pairs[fl.pair]
 			q.flows = append(q.flows, int32(i))
 		}
+		if f.Transport == topology.TCP {
+			r.initStream(fl)
+		}
 		r.start.push(due{f.Start, int32(i)})
 	}
 }
@@ -51,6 +57,10 @@ func (r *RNIC) workDue(now clock.Time) {
 	d := r.start.pop()
 	fl := &r.flows[d.id]
 	r.chain.Mix(now, 0xF1<<56|uint64(fl.f.ID), uint64(fl.posted))
+	if fl.stream != nil {
+		r.streamDue(now, d.id, fl)
+		return
+	}
 	if fl.pair < 0 {
 		r.datagramDue(now, d.id, fl)
 		return

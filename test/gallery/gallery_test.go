@@ -113,3 +113,6 @@ func TestTransport(t *testing.T) { testDir(t, "transport") }
 
 // TestDisasters runs the gallery.
 func TestDisasters(t *testing.T) { testDir(t, "disasters") }
+
+// TestClaims runs the comparisons.
+func TestClaims(t *testing.T) { testDir(t, "claims") }
