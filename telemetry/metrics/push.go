@@ -1,0 +1,188 @@
+// Package metrics shows the counters of a run to metric systems: pushed to an
+// OTLP collector (cumulative sums, gauges) at virtual intervals, and as a
+// Prometheus endpoint of the latest values. It reads [counters.Snapshot] and
+// nothing else, and never makes the run wait. Start at [NewPusher] and
+// [NewEndpoint]; names are in docs/telemetry.md.
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/rocemu/rocemu/report/counters"
+	"github.com/rocemu/rocemu/telemetry/otlp"
+)
+
+// Limits and times of a [Pusher].
+const (
+	maxWaiting  = 64              // samples that may wait; further ones are dropped and counted
+	pushTimeout = 5 * time.Second // of one export
+	openFor     = time.Second     // samples are dropped unsent this long after a failure
+)
+
+// Exporter is what a pusher delivers to: an OTLP metric exporter.
+type Exporter interface {
+	Export(context.Context, *metricdata.ResourceMetrics) error
+	Shutdown(context.Context) error
+}
+
+// Dial returns an exporter for HOST:PORT, grpc://HOST:PORT or http(s)://….
+func Dial(endpoint string) (Exporter, error) {
+	ctx := context.Background()
+	if strings.HasPrefix(endpoint, "http://") || strings.HasPrefix(endpoint, "https://") {
+		u := endpoint
+		if _, rest, _ := strings.Cut(u, "://"); !strings.Contains(rest, "/") {
+			u += "/v1/metrics"
+		}
+		return otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(u), otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig{}))
+	}
+	host := strings.TrimPrefix(endpoint, "grpc://")
+	if _, _, err := net.SplitHostPort(host); err != nil {
+		return nil, fmt.Errorf("metrics endpoint %q: want HOST:PORT, grpc://HOST:PORT or http(s)://HOST:PORT", endpoint)
+	}
+	return otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithEndpoint(host), otlpmetricgrpc.WithInsecure(),
+		otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig{}))
+}
+
+// Accounts count samples: Offered = Exported + Dropped after Close.
+type Accounts struct {
+	Offered   uint64 `json:"offered"`
+	Exported  uint64 `json:"exported"`
+	Dropped   uint64 `json:"dropped"`
+	LastError string `json:"last_error,omitempty"`
+}
+
+// Pusher sends samples from its own goroutine.
+type Pusher struct {
+	dest   Exporter
+	time   otlp.TimeMap
+	res    *resource.Resource
+	queue  chan *counters.Snapshot
+	done   chan struct{}
+	mu     sync.Mutex
+	acct   Accounts
+	active []bool // points that were ever above 0; others are not sent
+}
+
+// NewPusher starts pushing the samples of the fabric with this name.
+func NewPusher(dest Exporter, fabric string, tm otlp.TimeMap) *Pusher {
+	p := &Pusher{
+		dest: dest, time: tm, queue: make(chan *counters.Snapshot, maxWaiting), done: make(chan struct{}),
+		res: resource.NewSchemaless(attribute.String("service.name", "rocemu"), attribute.String("service.namespace", fabric)),
+	}
+	go p.work()
+	return p
+}
+
+// Offer queues a copy of a sample, or drops it when too many wait.
+func (p *Pusher) Offer(s *counters.Snapshot) {
+	c := &counters.Snapshot{At: s.At, Devices: s.Devices, Points: append([]counters.Point(nil), s.Points...)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.acct.Offered++
+	select {
+	case p.queue <- c:
+	default:
+		p.acct.Dropped++
+	}
+}
+
+// Close sends what waits and stops. A dead collector costs one timeout.
+func (p *Pusher) Close() Accounts {
+	close(p.queue)
+	<-p.done
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.acct
+}
+
+func (p *Pusher) work() {
+	defer close(p.done)
+	var open time.Time // the circuit is open until then
+	for s := range p.queue {
+		if time.Now().Before(open) {
+			p.count(errOpen)
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), pushTimeout)
+		err := p.dest.Export(ctx, p.convert(s))
+		cancel()
+		if err != nil {
+			open = time.Now().Add(openFor)
+		}
+		p.count(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	p.dest.Shutdown(ctx) //nolint:errcheck // nothing is left to send
+}
+
+// errOpen stands for samples dropped while the circuit is open.
+var errOpen = fmt.Errorf("the collector failed within the last %v", openFor)
+
+func (p *Pusher) count(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		p.acct.Exported++
+		return
+	}
+	p.acct.Dropped++
+	if err != errOpen {
+		p.acct.LastError = err.Error()
+	}
+}
+
+// convert makes OTLP metrics of a sample: counters are cumulative sums since
+// the run's start, the rest gauges.
+func (p *Pusher) convert(s *counters.Snapshot) *metricdata.ResourceMetrics {
+	start, at := p.time.At(0), p.time.At(s.At)
+	if len(p.active) != len(s.Points) {
+		p.active = make([]bool, len(s.Points))
+	}
+	points := make([][]metricdata.DataPoint[int64], len(counters.Metrics))
+	for i, pt := range s.Points {
+		if pt.Value == 0 && !p.active[i] {
+			continue
+		}
+		p.active[i] = true
+		points[pt.ID] = append(points[pt.ID], metricdata.DataPoint[int64]{Attributes: attributes(s, pt), StartTime: start, Time: at, Value: pt.Value})
+	}
+	sm := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: "github.com/rocemu/rocemu/telemetry"}}
+	for id, dp := range points {
+		if len(dp) == 0 {
+			continue
+		}
+		m := counters.Metrics[id]
+		out := metricdata.Metrics{Name: "rocemu." + m.Name, Description: m.Help, Unit: m.Unit}
+		if m.Gauge {
+			out.Data = metricdata.Gauge[int64]{DataPoints: dp}
+		} else {
+			out.Data = metricdata.Sum[int64]{DataPoints: dp, Temporality: metricdata.CumulativeTemporality, IsMonotonic: true}
+		}
+		sm.Metrics = append(sm.Metrics, out)
+	}
+	return &metricdata.ResourceMetrics{Resource: p.res, ScopeMetrics: []metricdata.ScopeMetrics{sm}}
+}
+
+func attributes(s *counters.Snapshot, p counters.Point) attribute.Set {
+	kv := []attribute.KeyValue{attribute.String("net.device", s.Devices[p.Dev])}
+	if p.Port != 0 {
+		kv = append(kv, attribute.Int("net.port", int(p.Port)))
+	}
+	if k := p.Metric().Scope.Key(); k != "" {
+		kv = append(kv, attribute.String("net."+k, p.IndexName()))
+	}
+	return attribute.NewSet(kv...)
+}
