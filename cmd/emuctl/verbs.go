@@ -7,7 +7,7 @@ import "github.com/spf13/cobra"
 func (a *app) verbs() []*cobra.Command {
 	return []*cobra.Command{
 		a.run(), a.validate(), a.topology(), a.headroom(), a.alpha(), a.timers(),
-		a.path(), a.perf(), a.sweep(), a.tune(), a.plan(),
+		a.path(), a.perf(), a.sweep(), a.tune(), a.plan(), a.qp(),
 		a.report(), a.explain(), a.trace(), a.counters(), a.show(), a.pcap(),
 		a.schema(), a.diff(), a.initFile(), a.version(),
 	}
