@@ -14,19 +14,21 @@ import (
 )
 
 type runFlags struct {
-	Set     []string `flag:"set" help:"override one value: path=value, as in switches.all.pfc.headroom=0B (repeatable)"`
-	File    []string `flag:"file,f" help:"fabric file, as the arguments; later ones overlay earlier ones (repeatable)"`
-	Seed    *uint64  `flag:"seed" help:"override the file's seed"`
-	Workers int      `flag:"workers" help:"threads; 0 = by the fabric's size. The result does not depend on it"`
-	Out     string   `flag:"out,o" help:"directory for result.json, flows.csv, series.csv, events.jsonl, fabric.resolved.yaml"`
-	Chaos   *uint64  `flag:"chaos" help:"draw faults from this seed, heal them, and demand that everything completes"`
-	Pcap    []string `flag:"pcap" help:"capture a port: DEVICE:PORT=FILE (repeatable)"`
+	Set       []string `flag:"set" help:"override one value: path=value, as in switches.all.pfc.headroom=0B (repeatable)"`
+	File      []string `flag:"file,f" help:"fabric file, as the arguments; later ones overlay earlier ones (repeatable)"`
+	Seed      *uint64  `flag:"seed" help:"override the file's seed"`
+	Processes string   `flag:"processes" help:"spread over N emud processes through NATS, or per-device; the result does not depend on it"`
+	Kill      *uint64  `flag:"kill" help:"with --processes: kill -9 processes now and then, from this seed; the result does not change"`
+	Workers   int      `flag:"workers" help:"threads; 0 = by the fabric's size. The result does not depend on it"`
+	Out       string   `flag:"out,o" help:"directory for result.json, flows.csv, series.csv, events.jsonl, fabric.resolved.yaml"`
+	Chaos     *uint64  `flag:"chaos" help:"draw faults from this seed, heal them, and demand that everything completes"`
+	Pcap      []string `flag:"pcap" help:"capture a port: DEVICE:PORT=FILE (repeatable)"`
 }
 
 func (a *app) run() *cobra.Command {
 	var f runFlags
 	return a.command(verb{
-		use: "run FILE... [--set path=value]... [--seed N] [--workers N] [--out DIR] [--pcap DEVICE:PORT=FILE] [--chaos SEED] [--json]", short: "Run a fabric and report what happened",
+		use: "run FILE... [--set path=value]... [--seed N] [--workers N] [--processes N|per-device] [--out DIR] [--pcap DEVICE:PORT=FILE] [--chaos SEED] [--json]", short: "Run a fabric and report what happened",
 		long: `Runs the fabric in this process. A terminal shows progress; the first interrupt
 stops at the end of a window and reports what there is, with verdict "limit".
 
@@ -63,6 +65,9 @@ func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error 
 		if err := a.drawChaos(ctx, l, f); err != nil {
 			return err
 		}
+	}
+	if f.Processes != "" {
+		return a.runSpread(ctx, l, f, dir)
 	}
 	res, w, err := a.execRun(ctx, l, f, dir != nil)
 	if err != nil {

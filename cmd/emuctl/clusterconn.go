@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rocemu/rocemu/coord/client"
+	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/topology"
+)
+
+// clusterFlags say which cluster a verb talks to.
+type clusterFlags struct {
+	NATS    string `flag:"nats" help:"NATS of the cluster, as in nats://host:4222; default the current context"`
+	Creds   string `flag:"creds" help:"file with an NKey seed"`
+	CA      string `flag:"tls-ca" help:"certificate that signed the cluster's; turns TLS on"`
+	Cert    string `flag:"tls-cert" help:"own certificate"`
+	Key     string `flag:"tls-key" help:"own private key"`
+	Context string `flag:"context" help:"named cluster, see emuctl context; default the current one"`
+	Timeout string `flag:"timeout" help:"how long the cluster may take to answer"`
+}
+
+// target returns the cluster the flags name.
+func (f *clusterFlags) target() (client.Context, error) {
+	if f.NATS != "" {
+		return client.Context{NATS: f.NATS, Creds: f.Creds, CA: f.CA, Cert: f.Cert, Key: f.Key}, nil
+	}
+	all, err := client.LoadContexts()
+	if err != nil {
+		return client.Context{}, err
+	}
+	x, err := all.Pick(f.Context)
+	if err != nil {
+		return x, err
+	}
+	if f.Creds != "" {
+		x.Creds = f.Creds
+	}
+	return x, nil
+}
+
+// onCluster runs a verb against the cluster within the time it is given.
+func (a *app) onCluster(ctx context.Context, f *clusterFlags, do func(ctx context.Context, c *client.Client) error) error {
+	wait := 10 * time.Second
+	if f.Timeout != "" {
+		d, err := topology.ParseDuration(f.Timeout)
+		if err != nil {
+			return fmt.Errorf("--timeout: %w", err)
+		}
+		wait = time.Duration(d / 1000)
+	}
+	return a.connected(ctx, f, func(c *client.Client) error {
+		ctx, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
+		return do(ctx, c)
+	})
+}
+
+// connected is onCluster without a limit in time.
+func (a *app) connected(_ context.Context, f *clusterFlags, do func(c *client.Client) error) error {
+	x, err := f.target()
+	if err != nil {
+		return exitError{report.ExitCluster, err}
+	}
+	d, err := x.Dialer("emuctl", 2*time.Second)
+	if err != nil {
+		return err
+	}
+	c, err := client.Dial(d)
+	if err != nil {
+		return exitError{report.ExitCluster, err}
+	}
+	defer c.Close()
+	err = do(c)
+	var coded exitError
+	if errors.Is(err, client.ErrUnreachable) && !errors.As(err, &coded) {
+		return exitError{report.ExitCluster, err}
+	}
+	return err
+}

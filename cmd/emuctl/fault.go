@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/coord"
+	"github.com/rocemu/rocemu/coord/client"
+	"github.com/rocemu/rocemu/coord/emu"
+	"github.com/rocemu/rocemu/topology"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) fault() *cobra.Command {
+	c := a.command(verb{use: "fault", short: "Inject, list and end faults of a running fabric", example: "  emuctl fault inject link-down leaf1:uplink1 --for 500us"})
+	c.AddCommand(a.faultInject(), a.faultList(), a.faultClear())
+	return c
+}
+
+type injectFlags struct {
+	clusterFlags
+	At  string `flag:"at" help:"virtual time it begins; default as soon as the cluster allows"`
+	For string `flag:"for" help:"how long it lasts; default for ever, or until its count is used up"`
+}
+
+func (a *app) faultInject() *cobra.Command {
+	var f injectFlags
+	return a.command(verb{
+		use: "inject TEXT... [--at T] [--for D]", short: "Inject faults, in the text form of a fabric file",
+		long: `The words of one fault may be given as they are, or each fault as one quoted
+argument. It prints the virtual time every fault got: the asked one, or the end
+of what the cluster has already been allowed to run.`,
+		example: "  emuctl fault inject drop rnic1:1 dir=out psn_index=3 count=1\n  emuctl fault inject 'link-down leaf1:uplink1' 'loss leaf2:1 probability=1e-3' --for 1ms",
+		args:    cobra.MinimumNArgs(1), flags: &f,
+		run: func(ctx context.Context, args []string) error {
+			faults, err := liveFaults(args, f.At, f.For)
+			if err != nil {
+				return err
+			}
+			return a.onCluster(ctx, &f.clusterFlags, func(ctx context.Context, c *client.Client) error { return a.inject(ctx, c, faults) })
+		},
+	})
+}
+
+// liveFaults parses the arguments of inject.
+func liveFaults(args []string, at, dur string) ([]coord.Fault, error) {
+	texts := args
+	if !strings.Contains(args[0], " ") {
+		texts = []string{strings.Join(args, " ")}
+	}
+	want, err := parseAt(at)
+	if err != nil {
+		return nil, fmt.Errorf("--at: %w", err)
+	}
+	span, err := parseAt(dur)
+	if err != nil {
+		return nil, fmt.Errorf("--for: %w", err)
+	}
+	var out []coord.Fault
+	for _, t := range texts {
+		x, err := topology.ParseFault(t)
+		if err != nil {
+			return nil, fmt.Errorf("fault %q: %w", t, err)
+		}
+		f := coord.Fault{Name: x.Name, Text: t, Want: max(want, x.At), For: clock.Duration(span)}
+		if f.Name == "" || f.Name == x.Kind {
+			f.Name = x.Kind + "-" + client.NewID()[:6]
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+type injected struct {
+	Name string     `json:"name"`
+	Text string     `json:"text"`
+	At   clock.Time `json:"at_ps"`
+}
+
+func (a *app) inject(ctx context.Context, c *client.Client, faults []coord.Fault) error {
+	var out []injected
+	for _, f := range faults {
+		at, err := c.Fault(ctx, f)
+		if err != nil {
+			return fmt.Errorf("fault %q: %w", f.Text, err)
+		}
+		out = append(out, injected{f.Name, f.Text, at})
+		if !a.json {
+			if err := a.printf("%s at %v: %s\n", f.Name, at, f.Text); err != nil {
+				return err
+			}
+		}
+	}
+	if a.json {
+		return a.printJSON(out)
+	}
+	return nil
+}
+
+func (a *app) faultList() *cobra.Command {
+	var f clusterFlags
+	return a.command(verb{
+		use: "list", short: "List the planned and live faults of the current run", example: "  emuctl fault list --json", args: cobra.NoArgs, flags: &f,
+		run: func(ctx context.Context, _ []string) error {
+			return a.onCluster(ctx, &f, func(ctx context.Context, c *client.Client) error {
+				run, err := c.Run(ctx, "")
+				if err != nil {
+					return err
+				}
+				return a.listFaults(run)
+			})
+		},
+	})
+}
+
+// faultRow is one line of fault list.
+type faultRow struct {
+	Name   string     `json:"name"`
+	Text   string     `json:"text"`
+	At     clock.Time `json:"at_ps"`
+	Live   bool       `json:"live"`
+	EndsAt clock.Time `json:"ends_ps,omitempty"` // cleared, or by its `for`
+}
+
+func (a *app) listFaults(run *coord.Run) error {
+	plan, err := new(emu.Model).Plan(&run.Spec)
+	if err != nil {
+		return err
+	}
+	rows := []faultRow{}
+	for i := range plan.Faults {
+		x := &plan.Faults[i]
+		r := faultRow{Name: x.Name, Text: x.Kind + " " + x.Target, At: x.At}
+		if x.For > 0 {
+			r.EndsAt = x.At.Add(x.For)
+		}
+		rows = append(rows, r)
+	}
+	for _, x := range run.Faults {
+		if !x.Clear {
+			r := faultRow{Name: x.Name, Text: x.Text, At: x.Eff, Live: true}
+			if x.For > 0 {
+				r.EndsAt = x.Eff.Add(x.For)
+			}
+			rows = append(rows, r)
+			continue
+		}
+		for i := range rows {
+			if rows[i].Live && rows[i].Name == x.Name && (rows[i].EndsAt == 0 || x.Eff < rows[i].EndsAt) {
+				rows[i].EndsAt = x.Eff
+			}
+		}
+	}
+	if a.json {
+		return a.printJSON(rows)
+	}
+	w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tFROM\tUNTIL\tORIGIN\tTEXT")
+	for _, r := range rows {
+		end, origin := "-", "file"
+		if r.EndsAt > 0 {
+			end = r.EndsAt.String()
+		}
+		if r.Live {
+			origin = "live"
+		}
+		fmt.Fprintf(w, "%s\t%v\t%s\t%s\t%s\n", r.Name, r.At, end, origin, r.Text)
+	}
+	return w.Flush()
+}
+
+func (a *app) faultClear() *cobra.Command {
+	var f injectFlags
+	return a.command(verb{
+		use: "clear NAME... [--at T]", short: "End live faults", example: "  emuctl fault clear link-down-1f00aa", args: cobra.MinimumNArgs(1), flags: &f,
+		run: func(ctx context.Context, args []string) error {
+			at, err := parseAt(f.At)
+			if err != nil {
+				return err
+			}
+			return a.onCluster(ctx, &f.clusterFlags, func(ctx context.Context, c *client.Client) error {
+				for _, n := range args {
+					got, err := c.Fault(ctx, coord.Fault{Name: n, Clear: true, Want: at})
+					if err != nil {
+						return err
+					}
+					if err := a.instant(n+" ends at", got); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	})
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/coord"
+	"github.com/rocemu/rocemu/coord/client"
+	"github.com/rocemu/rocemu/coord/emu"
+	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/topology"
+)
+
+// localContext is the name under which a second terminal finds a run.
+const localContext = "local"
+
+// runSpread is `run --processes`.
+func (a *app) runSpread(ctx context.Context, l *loaded, f *runFlags, dir *report.Dir) error {
+	if len(f.Pcap) > 0 {
+		return fmt.Errorf("--pcap works in one process; leave --processes out")
+	}
+	res, err := a.runProcesses(ctx, l.plan, f)
+	if err != nil {
+		return err
+	}
+	for _, w := range l.warns {
+		res.Findings = append(res.Findings, report.Finding{Code: w.Code, Where: w.Where, Text: w.Text})
+	}
+	report.SortFindings(res.Findings)
+	if dir != nil {
+		if err := dir.Write(res); err != nil {
+			return exitError{report.ExitFailed, err}
+		}
+	}
+	return a.showResult(res)
+}
+
+// runProcesses runs a plan on emud child processes of this machine.
+func (a *app) runProcesses(ctx context.Context, plan *topology.Plan, f *runFlags) (*report.Result, error) {
+	o := coord.LocalOptions{Model: new(emu.Model), Workers: f.Workers, Stderr: os.Stderr}
+	if err := spread(plan, f.Processes, &o); err != nil {
+		return nil, err
+	}
+	o.Lost = func(name string, err error) {
+		fmt.Fprintf(a.err, "emuctl: process %s is lost (%v); its share runs again\n", name, err)
+	}
+	o.Stderr = nil // the processes' logs are of use only to who debugs them
+	if os.Getenv("EMUD_LOG") != "" {
+		o.Stderr = os.Stderr
+	}
+	l, err := coord.StartLocal(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	x := client.Context{NATS: l.URL, PID: os.Getpid()}
+	if err := editContexts(func(c *client.Contexts) error { c.Named[localContext], c.Current = x, localContext; return nil }); err != nil {
+		fmt.Fprintln(a.err, "warning: no context for a second terminal:", err)
+	} else {
+		defer func() {
+			_ = editContexts(func(c *client.Contexts) error { delete(c.Named, localContext); return nil })
+		}()
+	}
+	d, err := x.Dialer("emuctl-run", 5*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.Dial(d)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	return a.drive(ctx, l, c, plan, f, o.Processes)
+}
+
+// spread reads --processes: a number, or per-device.
+func spread(plan *topology.Plan, s string, o *coord.LocalOptions) error {
+	if s == "per-device" {
+		for i := range plan.Devices {
+			o.Devices = append(o.Devices, []string{plan.Devices[i].Name})
+		}
+		o.Processes = len(o.Devices)
+		if o.Processes > 64 {
+			return fmt.Errorf("--processes per-device: %d devices, at most 64 processes; give a number", o.Processes)
+		}
+		return nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > 64 {
+		return fmt.Errorf("--processes %q: must be 1 to 64, or per-device", s)
+	}
+	o.Processes = n
+	return nil
+}
+
+// drive submits, shows progress, stops on an interrupt and fetches the result.
+func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, plan *topology.Plan, f *runFlags, n int) (*report.Result, error) {
+	s := specOf(plan)
+	s.Members, s.Batch = n, true
+	extra := plan.Faults[planned(plan):] // drawn by --chaos: the text submitted has them not
+	s.Pause = len(extra) > 0
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	sctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	id, err := c.Submit(sctx, s)
+	cancel()
+	if err == nil && s.Pause {
+		err = injectPlanned(ctx, c, extra)
+	}
+	if err != nil {
+		return nil, err
+	}
+	over := make(chan struct{})
+	defer close(over)
+	go a.interrupted(ctx, over, c)
+	if f.Kill != nil {
+		go a.harm(over, l, *f.Kill)
+	}
+	var p *progress
+	if a.errTTY {
+		p = newProgress(a.err, plan)
+		defer p.clear()
+	}
+	t0 := time.Now()
+	res, cost, err := a.collect(context.WithoutCancel(ctx), c, id, func(s *coord.Status) {
+		if p != nil && s.Run != nil && s.Run.ID == id {
+			p.show(sim.Progress{Virtual: s.Run.Virtual, Until: until(plan), Windows: s.Run.Windows, Wall: time.Since(t0)})
+		}
+	})
+	if err == nil && !a.json {
+		fmt.Fprintf(a.err, "%d processes: %d windows, %.0f/s; compute %.2f s, waiting %.2f s, %.0f bytes a window, %d batches sent again, %d moves\n",
+			n, cost.Windows, cost.WindowsPerS, cost.ComputeS, cost.WaitS, cost.BytesPerWindow, cost.Resent, cost.Moves)
+	}
+	return res, err
+}
+
+// planned counts the faults of the resolved text; others were added to the plan.
+func planned(plan *topology.Plan) int {
+	p, _, err := topology.LoadBytes(plan.Name, plan.Resolved())
+	if err != nil {
+		return len(plan.Faults)
+	}
+	return min(len(p.Faults), len(plan.Faults))
+}
+
+// injectPlanned gives a paused run faults whose instants are in its future, and
+// lets it go.
+func injectPlanned(ctx context.Context, c *client.Client, faults []topology.Fault) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for i := range faults {
+		f := coord.Fault{Name: faults[i].Name, Text: faults[i].String(), Want: faults[i].At}
+		if _, err := c.Fault(ctx, f); err != nil {
+			return fmt.Errorf("fault %s: %w", f.Text, err)
+		}
+	}
+	return c.Resume(ctx)
+}
+
+func until(plan *topology.Plan) clock.Time {
+	if plan.Run.At > 0 {
+		return plan.Run.At
+	}
+	return clock.Time(0).Add(plan.Run.Limit)
+}
+
+// interrupted turns an interrupt into a stop of the fabric.
+func (a *app) interrupted(ctx context.Context, over chan struct{}, c *client.Client) {
+	select {
+	case <-over:
+	case <-ctx.Done():
+		sctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if _, err := c.Stop(sctx, 0); err != nil {
+			fmt.Fprintln(a.err, "emuctl: stop:", err)
+		}
+	}
+}
+
+// harm kills a process now and then, from a seed: --kill. The result must not
+// change.
+func (a *app) harm(over chan struct{}, l *coord.Local, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 0xC405))
+	for range 8 {
+		select {
+		case <-over:
+			return
+		case <-time.After(time.Duration(300+r.IntN(1200)) * time.Millisecond):
+		}
+		pids := l.Pids()
+		if len(pids) == 0 {
+			continue
+		}
+		name := fmt.Sprintf("p%d", 1+r.IntN(len(pids)))
+		if pid := pids[name]; pid != 0 {
+			fmt.Fprintf(a.err, "emuctl: chaos: kill -9 %s\n", name)
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/coord"
+	"github.com/rocemu/rocemu/coord/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) snapshot() *cobra.Command {
+	c := a.command(verb{use: "snapshot", short: "Save, list and restore the whole fabric at a virtual time", example: "  emuctl snapshot save before-the-cut\n  emuctl snapshot restore before-the-cut"})
+	c.AddCommand(a.snapshotSave(), a.snapshotList(), a.snapshotRestore())
+	return c
+}
+
+type saveFlags struct {
+	clusterFlags
+	At string `flag:"at" help:"virtual time of the snapshot; default as soon as the cluster allows"`
+}
+
+func (a *app) snapshotSave() *cobra.Command {
+	var f saveFlags
+	return a.command(verb{
+		use: "save NAME [--at T]", short: "Save the running fabric under a name",
+		long:    "The snapshot is taken at the first window that starts at or after the instant,\nwithout stopping the run. The command returns when it is stored.",
+		example: "  emuctl snapshot save half-way --at 5ms", args: cobra.ExactArgs(1), flags: &f,
+		run: func(ctx context.Context, args []string) error {
+			at, err := parseAt(f.At)
+			if err != nil {
+				return err
+			}
+			return a.connected(ctx, &f.clusterFlags, func(c *client.Client) error { return a.save(ctx, c, &f, args[0], at) })
+		},
+	})
+}
+
+func (a *app) save(ctx context.Context, c *client.Client, f *saveFlags, name string, at clock.Time) error {
+	sctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	got, err := c.Save(sctx, name, at)
+	if err != nil {
+		return err
+	}
+	for {
+		l, err := c.Snapshots(ctx)
+		if err != nil {
+			return err
+		}
+		for _, s := range l {
+			if s.Name == name && s.At == got {
+				return a.instant("saved "+name+" at", got)
+			}
+		}
+		s, err := c.Status(ctx)
+		if err != nil {
+			return err
+		}
+		if s.Run == nil || s.Run.Phase == coord.Ended || s.Run.Phase == coord.Failed {
+			return fmt.Errorf("the run ended before the snapshot at %v", got)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func (a *app) snapshotList() *cobra.Command {
+	var f clusterFlags
+	return a.command(verb{
+		use: "list", short: "List saved snapshots", example: "  emuctl snapshot list", args: cobra.NoArgs, flags: &f,
+		run: func(ctx context.Context, _ []string) error {
+			return a.onCluster(ctx, &f, func(ctx context.Context, c *client.Client) error {
+				l, err := c.Snapshots(ctx)
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(l)
+				}
+				w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+				fmt.Fprintln(w, "NAME\tAT\tRUN\tSLOTS\tBYTES")
+				for _, s := range l {
+					fmt.Fprintf(w, "%s\t%v\t%s\t%d\t%d\n", s.Name, s.At, s.Run, s.Slots, s.Bytes)
+				}
+				return w.Flush()
+			})
+		},
+	})
+}
+
+type restoreFlags struct {
+	clusterFlags
+	Pause bool `flag:"pause" help:"start paused, to inject faults first"`
+}
+
+func (a *app) snapshotRestore() *cobra.Command {
+	var f restoreFlags
+	return a.command(verb{
+		use: "restore NAME [--pause]", short: "Start a new run from a snapshot: what if, from a point in time",
+		long:    "The current run must be over. With --pause faults can be injected before time goes on.",
+		example: "  emuctl snapshot restore half-way --pause\n  emuctl fault inject link-down leaf1:uplink1\n  emuctl resume", args: cobra.ExactArgs(1), flags: &f,
+		run: func(ctx context.Context, args []string) error {
+			return a.onCluster(ctx, &f.clusterFlags, func(ctx context.Context, c *client.Client) error {
+				id, err := c.Submit(ctx, coord.RunSpec{Restore: args[0], Pause: f.Pause, Files: []coord.File{{Name: args[0]}}})
+				if err != nil {
+					return err
+				}
+				if a.json {
+					return a.printJSON(map[string]string{"run": id})
+				}
+				return a.printf("run %s\n", id)
+			})
+		},
+	})
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rocemu/rocemu/coord"
+	"github.com/rocemu/rocemu/coord/client"
+	"github.com/rocemu/rocemu/coord/emu"
+	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/topology"
+	"github.com/spf13/cobra"
+)
+
+type submitFlags struct {
+	fileFlags
+	clusterFlags
+	Members    int    `flag:"members" help:"processes to wait for and to use; 0 = those that are up"`
+	Batch      bool   `flag:"batch" help:"long grants of virtual time: a live fault takes seconds to land, a change of leader is not noticed"`
+	Pause      bool   `flag:"pause" help:"start paused"`
+	Checkpoint string `flag:"checkpoint" help:"wall time between checkpoints, as in 10s; 0s = none"`
+	Wait       bool   `flag:"wait" help:"wait for the end and print the result"`
+	Out        string `flag:"out,o" help:"with --wait: directory for result.json and the rest"`
+}
+
+func (a *app) submit() *cobra.Command {
+	var f submitFlags
+	return a.command(verb{
+		use: "submit FILE... [--members N] [--wait] [--nats URL --creds FILE]", short: "Start a run on a cluster",
+		long: `Resolves and checks the files here, then gives the run to the cluster, which
+places racks and spines on its processes. The run goes on when this command,
+its terminal, or any process of the cluster ends. It prints the run's id.`,
+		example: "  emuctl submit examples/pod.yaml --nats nats://10.0.0.1:4222\n  emuctl submit examples/pod.yaml --wait --json",
+		args:    cobra.ArbitraryArgs, flags: &f,
+		run: func(ctx context.Context, args []string) error { return a.submitRun(ctx, append(args, f.File...), &f) },
+	})
+}
+
+func (a *app) submitRun(ctx context.Context, files []string, f *submitFlags) error {
+	l, err := load(files, f.Set, f.Seed)
+	if err != nil {
+		return err
+	}
+	s := specOf(l.plan)
+	s.Members, s.Batch, s.Pause = f.Members, f.Batch, f.Pause
+	if f.Checkpoint != "" {
+		d, err := topology.ParseDuration(f.Checkpoint)
+		if err != nil {
+			return fmt.Errorf("--checkpoint: %w", err)
+		}
+		if s.CkptMS = int(time.Duration(d/1000) / time.Millisecond); s.CkptMS == 0 {
+			s.CkptMS = -1
+		}
+	}
+	var id string
+	err = a.onCluster(ctx, &f.clusterFlags, func(ctx context.Context, c *client.Client) error {
+		id, err = c.Submit(ctx, s)
+		return err
+	})
+	if err != nil || !f.Wait {
+		if err == nil && a.json {
+			return a.printJSON(map[string]string{"run": id})
+		}
+		if err == nil {
+			return a.printf("run %s\n", id)
+		}
+		return err
+	}
+	return a.connected(ctx, &f.clusterFlags, func(c *client.Client) error { return a.fetchResult(ctx, c, id, f.Out) })
+}
+
+// specOf is a resolved plan as it is submitted: one file that names no others.
+func specOf(p *topology.Plan) coord.RunSpec {
+	name := p.Name
+	if name == "" {
+		name = "fabric"
+	}
+	return coord.RunSpec{Files: []coord.File{{Name: name + ".yaml", Text: string(p.Resolved())}}}
+}
+
+type resultFlags struct {
+	clusterFlags
+	Run string `flag:"run" help:"id of the run; default the current or last one"`
+	Out string `flag:"out,o" help:"directory for result.json, flows.csv and the rest"`
+}
+
+func (a *app) result() *cobra.Command {
+	var f resultFlags
+	return a.command(verb{
+		use: "result [--run ID] [--out DIR]", short: "Wait for the end of a cluster's run and print its result",
+		example: "  emuctl result --json | jq .totals", args: cobra.NoArgs, flags: &f,
+		run: func(ctx context.Context, _ []string) error {
+			return a.connected(ctx, &f.clusterFlags, func(c *client.Client) error {
+				id := f.Run
+				if id == "" {
+					sctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+					defer cancel()
+					s, err := c.Status(sctx)
+					if err != nil {
+						return err
+					}
+					if s.Run == nil {
+						return errors.New("no run is on the cluster; emuctl submit starts one")
+					}
+					id = s.Run.ID
+				}
+				return a.fetchResult(ctx, c, id, f.Out)
+			})
+		},
+	})
+}
+
+// fetchResult waits for the run, merges its parts, judges and prints.
+func (a *app) fetchResult(ctx context.Context, c *client.Client, id, out string) error {
+	res, _, err := a.collect(ctx, c, id, nil)
+	if err != nil {
+		return err
+	}
+	if out != "" {
+		dir, err := report.OpenDir(out)
+		if err == nil {
+			err = dir.Write(res)
+		}
+		if err != nil {
+			return exitError{report.ExitFailed, err}
+		}
+	}
+	return a.showResult(res)
+}
+
+// collect waits for a run and makes its result.
+func (a *app) collect(ctx context.Context, c *client.Client, id string, tick func(*coord.Status)) (*report.Result, emu.Cost, error) {
+	run, err := c.Wait(ctx, id, tick)
+	if err != nil {
+		return nil, emu.Cost{}, err
+	}
+	if run.Phase != coord.Ended {
+		return nil, emu.Cost{}, exitError{report.ExitFailed, fmt.Errorf("run %s failed: %s", id, run.Why)}
+	}
+	res, plan, cost, err := emu.Result(run, func(sum string) ([]byte, error) { return c.Blob(ctx, sum) })
+	if err != nil {
+		return nil, cost, exitError{report.ExitFailed, err}
+	}
+	res.Detail.Resolved = plan.Resolved()
+	for _, w := range topology.Lint(plan) {
+		res.Findings = append(res.Findings, report.Finding{Code: w.Code, Where: w.Where, Text: w.Text})
+	}
+	report.SortFindings(res.Findings)
+	return res, cost, judge(plan, res)
+}
+
+// judge applies the file's expectations to a run that was let to end.
+func judge(plan *topology.Plan, res *report.Result) error {
+	exprs := make([]report.Expectation, 0, len(plan.Expect))
+	for _, e := range plan.Expect {
+		exprs = append(exprs, report.Expectation{Expr: e.Expr, Pos: e.Pos})
+	}
+	x, err := report.CompileExpect(exprs, names(plan))
+	if err != nil {
+		return err
+	}
+	return x.Judge(res)
+}
