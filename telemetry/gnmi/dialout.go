@@ -1,0 +1,178 @@
+package gnmi
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	pb "github.com/openconfig/gnmi/proto/gnmi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/rocemu/rocemu/clock"
+)
+
+// Methods that collectors listen on for dial-out (switch.md §7.3): SONiC's, and
+// the one that gnmic listen and telegraf's gnmi_listener speak.
+const (
+	MethodSONiC = "/gnmi.sonic.gNMIDialOut/Publish"
+	MethodNokia = "/Nokia.SROS.DialoutTelemetry/Publish"
+)
+
+// DialOut describes a subscription that a switch publishes by itself.
+type DialOut struct {
+	Destinations []string // HOST:PORT; the next one is tried when one fails
+	Method       string   // default MethodNokia
+	Name         string   // subscription-name
+	Target       string   // e.g. COUNTERS_DB
+	Paths        []*pb.Path
+	Encoding     pb.Encoding
+	OnChange     bool
+	Every        clock.Duration // virtual; 0 = each sample
+	Retry        time.Duration  // real; default 30 s, as SONiC's retry_interval
+}
+
+// Publisher runs a dial-out for one switch.
+type Publisher struct {
+	cfg    DialOut
+	store  *Store
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu   sync.Mutex
+	sent uint64
+	err  error
+}
+
+// Publish starts a dial-out from s. It reconnects for ever, until Close.
+func Publish(s *Store, cfg DialOut) (*Publisher, error) {
+	if len(cfg.Destinations) == 0 || len(cfg.Paths) == 0 {
+		return nil, fmt.Errorf("dial-out %s: want destinations and paths", cfg.Name)
+	}
+	if cfg.Method == "" {
+		cfg.Method = MethodNokia
+	}
+	if cfg.Retry <= 0 {
+		cfg.Retry = 30 * time.Second
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &Publisher{cfg: cfg, store: s, cancel: cancel, done: make(chan struct{})}
+	go p.run(ctx)
+	return p, nil
+}
+
+// Close ends the dial-out.
+func (p *Publisher) Close() {
+	p.cancel()
+	<-p.done
+}
+
+// Sent returns the messages sent and the last error.
+func (p *Publisher) Sent() (uint64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sent, p.err
+}
+
+// run goes round the destinations; after each full round that failed it waits.
+func (p *Publisher) run(ctx context.Context) {
+	defer close(p.done)
+	for i := 0; ctx.Err() == nil; i++ {
+		err := p.connect(ctx, p.cfg.Destinations[i%len(p.cfg.Destinations)])
+		p.mu.Lock()
+		p.err = err
+		p.mu.Unlock()
+		if (i+1)%len(p.cfg.Destinations) != 0 {
+			continue
+		}
+		select {
+		case <-time.After(p.cfg.Retry):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// connect publishes to one collector until it fails.
+func (p *Publisher) connect(ctx context.Context, addr string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx = metadata.AppendToOutgoingContext(ctx, "subscription-name", p.cfg.Name, "system-name", p.store.Device)
+	cs, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, p.cfg.Method)
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	go p.drain(cs, failed)
+	return p.feed(ctx, cs, failed)
+}
+
+// drain reads and ignores replies: collectors answer every message, each with
+// a type of its own, and an unread reply would stall the stream.
+func (p *Publisher) drain(cs grpc.ClientStream, failed chan<- error) {
+	for {
+		if err := cs.RecvMsg(new(emptypb.Empty)); err != nil {
+			failed <- err
+			return
+		}
+	}
+}
+
+// dialStream lets a dial-out reuse the stream of a subscription: both send
+// SubscribeResponse messages.
+type dialStream struct {
+	pb.GNMI_SubscribeServer
+	cs grpc.ClientStream
+	p  *Publisher
+}
+
+func (d dialStream) Send(r *pb.SubscribeResponse) error {
+	if err := d.cs.SendMsg(r); err != nil {
+		return err
+	}
+	d.p.mu.Lock()
+	d.p.sent++
+	d.p.mu.Unlock()
+	return nil
+}
+
+// feed sends samples as they come.
+func (p *Publisher) feed(ctx context.Context, cs grpc.ClientStream, failed <-chan error) error {
+	list := &pb.SubscriptionList{Encoding: p.cfg.Encoding, Prefix: &pb.Path{Target: p.cfg.Target}}
+	for _, path := range p.cfg.Paths {
+		sub := &pb.Subscription{Path: path, Mode: pb.SubscriptionMode_SAMPLE, SampleInterval: uint64(p.cfg.Every / clock.Nanosecond)}
+		if p.cfg.OnChange {
+			sub.Mode = pb.SubscriptionMode_ON_CHANGE
+		}
+		list.Subscription = append(list.Subscription, sub)
+	}
+	st := &stream{srv: dialStream{cs: cs, p: p}, list: list}
+	if err := st.resolve(); err != nil {
+		return err
+	}
+	m := p.store.attach()
+	defer p.store.detach(m)
+	for {
+		if v, gaps := m.take(); v != nil {
+			if err := st.sample(v, gaps); err != nil {
+				return err
+			}
+			continue
+		}
+		select {
+		case <-m.wake:
+		case err := <-failed:
+			return err
+		case <-ctx.Done():
+			cs.CloseSend() //nolint:errcheck // the connection goes with it
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package gnmi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+
+	pb "github.com/openconfig/gnmi/proto/gnmi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/rocemu/rocemu/clock"
+)
+
+// Server is the gNMI service of one switch.
+type Server struct {
+	pb.UnimplementedGNMIServer
+	store *Store
+}
+
+// encodings that answers can have.
+var encodings = []pb.Encoding{pb.Encoding_JSON_IETF, pb.Encoding_JSON, pb.Encoding_PROTO}
+
+// Serve answers on a listener until the returned server is stopped.
+func Serve(l net.Listener, s *Store) *grpc.Server {
+	g := grpc.NewServer()
+	pb.RegisterGNMIServer(g, &Server{store: s})
+	reflection.Register(g)
+	go g.Serve(l) //nolint:errcheck // ends with Stop
+	return g
+}
+
+// Capabilities tells models and encodings.
+func (*Server) Capabilities(context.Context, *pb.CapabilityRequest) (*pb.CapabilityResponse, error) {
+	return &pb.CapabilityResponse{
+		SupportedModels: []*pb.ModelData{
+			{Name: "sonic-db", Organization: "SONiC", Version: "0.1.0"}, {Name: "openconfig-interfaces", Organization: "OpenConfig working group"},
+			{Name: "openconfig-qos", Organization: "OpenConfig working group"},
+		},
+		SupportedEncodings: encodings, GNMIVersion: "0.10.0",
+	}, nil
+}
+
+// Get answers with the latest sample.
+func (s *Server) Get(_ context.Context, r *pb.GetRequest) (*pb.GetResponse, error) {
+	v := s.store.View()
+	if v == nil {
+		return nil, status.Error(codes.Unavailable, "no sample yet")
+	}
+	out := &pb.GetResponse{}
+	for _, p := range r.Path {
+		q, err := newQuery(r.Prefix, p)
+		if err != nil {
+			return nil, err
+		}
+		up, err := v.updates(q, r.Encoding)
+		if err != nil {
+			return nil, err
+		}
+		out.Notification = append(out.Notification, &pb.Notification{Timestamp: v.Stamp, Prefix: answerPrefix(r.Prefix), Update: up})
+	}
+	return out, nil
+}
+
+// subscription is one path of a stream.
+type subscription struct {
+	query
+	onChange bool
+	every    clock.Duration // SAMPLE, virtual; 0 = each sample
+	next     clock.Time
+	last     map[string]*pb.Update // ON_CHANGE: what was sent
+}
+
+// stream is one Subscribe call.
+type stream struct {
+	srv  pb.GNMI_SubscribeServer
+	list *pb.SubscriptionList
+	subs []*subscription
+	gaps uint64 // as told last
+}
+
+// Subscribe serves ONCE, POLL and STREAM.
+func (s *Server) Subscribe(srv pb.GNMI_SubscribeServer) error {
+	first, err := srv.Recv()
+	if err != nil {
+		return err
+	}
+	if first.GetSubscribe() == nil {
+		return status.Error(codes.InvalidArgument, "the first message must be a SubscriptionList")
+	}
+	st := &stream{srv: srv, list: first.GetSubscribe()}
+	if err := st.resolve(); err != nil {
+		return err
+	}
+	switch st.list.Mode {
+	case pb.SubscriptionList_ONCE:
+		return st.now(s.store.View())
+	case pb.SubscriptionList_POLL:
+		return st.poll(s.store)
+	}
+	return st.follow(s.store)
+}
+
+// resolve checks paths, modes and encoding.
+func (st *stream) resolve() error {
+	ok := false
+	for _, e := range encodings {
+		ok = ok || e == st.list.Encoding
+	}
+	if !ok {
+		return status.Errorf(codes.Unimplemented, "encoding %v: want JSON_IETF, JSON or PROTO", st.list.Encoding)
+	}
+	for _, sub := range st.list.Subscription {
+		q, err := newQuery(st.list.Prefix, sub.Path)
+		if err != nil {
+			return err
+		}
+		// Exported time is scale × virtual; intervals are virtual.
+		st.subs = append(st.subs, &subscription{
+			query: q, onChange: sub.Mode == pb.SubscriptionMode_ON_CHANGE,
+			every: clock.Duration(sub.SampleInterval) * clock.Nanosecond, last: map[string]*pb.Update{},
+		})
+	}
+	if len(st.subs) == 0 {
+		return status.Error(codes.InvalidArgument, "no path is subscribed to")
+	}
+	return nil
+}
+
+// now sends all paths and the sync response.
+func (st *stream) now(v *View) error {
+	if v == nil {
+		return status.Error(codes.Unavailable, "no sample yet")
+	}
+	for _, sub := range st.subs {
+		up, err := v.updates(sub.query, st.list.Encoding)
+		if err != nil {
+			return err
+		}
+		if err := st.send(v, up); err != nil {
+			return err
+		}
+	}
+	return st.sync()
+}
+
+func (st *stream) send(v *View, up []*pb.Update) error {
+	return st.srv.Send(&pb.SubscribeResponse{Response: &pb.SubscribeResponse_Update{
+		Update: &pb.Notification{Timestamp: v.Stamp, Prefix: answerPrefix(st.list.Prefix), Update: up},
+	}})
+}
+
+func (st *stream) sync() error {
+	return st.srv.Send(&pb.SubscribeResponse{Response: &pb.SubscribeResponse_SyncResponse{SyncResponse: true}})
+}
+
+// poll answers each poll with the latest sample.
+func (st *stream) poll(s *Store) error {
+	for {
+		r, err := st.srv.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if r.GetPoll() == nil {
+			return status.Error(codes.InvalidArgument, "a POLL subscription takes only polls")
+		}
+		if err := st.now(s.View()); err != nil {
+			return err
+		}
+	}
+}
+
+// follow sends samples as they come, until the client goes.
+func (st *stream) follow(s *Store) error {
+	m := s.attach()
+	defer s.detach(m)
+	synced := false
+	for {
+		v, gaps := m.take()
+		if v == nil {
+			select {
+			case <-m.wake:
+				continue
+			case <-st.srv.Context().Done():
+				return nil
+			}
+		}
+		if err := st.sample(v, gaps); err != nil {
+			return err
+		}
+		if !synced {
+			synced = true
+			if err := st.sync(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// sample sends what is due of a view, and how many samples were skipped before
+// it because the client was slow.
+func (st *stream) sample(v *View, gaps uint64) error {
+	if gaps > st.gaps {
+		up := &pb.Update{Path: &pb.Path{Origin: "rocemu", Elem: []*pb.PathElem{elem("telemetry"), elem("skipped-samples")}}, Val: uintValue(gaps, st.list.Encoding)}
+		st.gaps = gaps
+		if err := st.send(v, []*pb.Update{up}); err != nil {
+			return err
+		}
+	}
+	for _, sub := range st.subs {
+		up, err := sub.due(v, st.list.Encoding)
+		if err != nil {
+			return err
+		}
+		if len(up) > 0 {
+			if err := st.send(v, up); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// due returns the updates of a subscription for a view: all at each interval,
+// or those that changed.
+func (s *subscription) due(v *View, enc pb.Encoding) ([]*pb.Update, error) {
+	if !s.onChange && v.At < s.next {
+		return nil, nil
+	}
+	up, err := v.updates(s.query, enc)
+	if err != nil || !s.onChange {
+		for s.every > 0 && s.next <= v.At {
+			s.next = s.next.Add((v.At.Sub(s.next)/s.every + 1) * s.every)
+		}
+		return up, err
+	}
+	var out []*pb.Update
+	for _, u := range up {
+		key := pathText(u.Path.GetElem())
+		if old := s.last[key]; old == nil || !proto.Equal(old.Val, u.Val) {
+			s.last[key] = u
+			out = append(out, u)
+		}
+	}
+	return out, nil
+}
