@@ -36,6 +36,7 @@ const (
 	AtLimit       // the limit was reached first
 	Stalled       // work is left and nothing moves
 	Cancelled     // the caller asked to stop
+	Held          // the instant set with HoldAt was reached; the run may go on
 )
 
 // Summary is what a process says of its actors between two windows. Merging
@@ -102,6 +103,7 @@ type Engine struct {
 
 	now     clock.Time // start of the next window
 	start   clock.Time // of the running window
+	hold    clock.Time // windows are cut here, and Step stops; 0 = nowhere
 	windows uint64
 	stop    clock.Time
 	merged  Summary // of the running window
@@ -175,6 +177,11 @@ func (e *Engine) connect() error {
 // Stop asks the run to end at the first window end; it may be called from
 // another goroutine through a context instead.
 func (e *Engine) Stop(at clock.Time) { e.stop = min(e.stop, at) }
+
+// HoldAt makes Step return [Held] once everything before t was executed and
+// nothing else: the state of an exact instant, to be saved or looked at. 0 ends
+// it. It is for an engine that hosts every actor.
+func (e *Engine) HoldAt(t clock.Time) { e.hold = t }
 
 // Close ends the worker goroutines.
 func (e *Engine) Close() {
@@ -286,6 +293,12 @@ func (e *Engine) Step(ctx context.Context) (Result, error) {
 		start := s.Next
 		over := start >= at || start == clock.Never
 		end := min(start.Add(e.cfg.Window), at)
+		if e.hold > 0 {
+			if start >= e.hold {
+				return Result{End: Held, At: e.hold, LastWork: s.LastWork, Summary: s}, nil
+			}
+			end = min(end, e.hold)
+		}
 		if e.Gate != nil {
 			f, err := e.Gate.Await(ctx, e, min(start, at), end)
 			if err != nil {
