@@ -14,8 +14,9 @@ import (
 // settings: at every start and end it derives them anew from the plan and from
 // what is active, so that an undo is exact.
 type faultPlan struct {
-	d *fault.Device
-	s *Switch
+	d    *fault.Device
+	s    *Switch
+	plan *topology.Plan
 }
 
 // Schedule plans a fault in the switch; its start must not be executed yet.
@@ -47,7 +48,7 @@ func (s *Switch) faultsOn(plan *topology.Plan) *faultPlan {
 	if x, ok := s.faults.(*faultPlan); ok {
 		return x
 	}
-	x := &faultPlan{d: fault.NewDevice(plan, s.id, nil), s: s}
+	x := &faultPlan{d: fault.NewDevice(plan, s.id, nil), s: s, plan: plan}
 	x.d.Emit = s.note
 	x.d.Bucket = func(f *wire.Frame) uint32 { return s.hash.Of(f) }
 	s.faults = x
@@ -113,6 +114,9 @@ func (x *faultPlan) act(now clock.Time, e fault.Event, out *actors.Outbox) {
 	switch e.Phase {
 	case fault.LinkFell, fault.LinkRose, fault.Rejoined:
 		x.links(now, out)
+		return
+	case fault.Withdrawn, fault.Restored:
+		x.detours()
 		return
 	case fault.Beat:
 		x.storm(now, e.Spec, out)
@@ -314,6 +318,7 @@ func (x *faultPlan) Snapshot(w *snap.Writer) { x.d.Snapshot(w) }
 func (x *faultPlan) Restore(r *snap.Reader) error {
 	x.d.Restore(r)
 	x.rewire()
+	x.detours()
 	return r.Err
 }
 

@@ -106,6 +106,9 @@ func (s *Switch) decide(now clock.Time, in *portState, f *wire.Frame) decision {
 	}
 	var d decision
 	m := s.live[g]
+	if s.avoid != nil {
+		m = s.detour(f.Dst, m)
+	}
 	switch {
 	case len(m) == 1:
 		d.egress = int32(m[0])

@@ -30,6 +30,7 @@ type Switch struct {
 	ports []portState
 	route []int16 // by destination RNIC number - 1: group, -1 = none
 	live  [][]uint16
+	avoid [][]uint16 // by destination RNIC number - 1: members left after withdrawals, nil = all; nil without any
 	mmu   *MMU
 	pool  chunkPool
 	work  alarms // slots 0…P-1 held frames, P…2P-1 the ports' next dequeue

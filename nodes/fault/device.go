@@ -15,13 +15,15 @@ type Phase uint8
 
 // Phases of an [Event].
 const (
-	Started  Phase = iota // took effect
-	Ended                 // its time or count is over: the setting before it is back
-	LinkFell              // the ports of Event.Ports lost their link
-	LinkRose              // they have it again
-	Rejoined              // they may be members of ECMP groups again (after hold)
-	Beat                  // a pause storm repeats its XOFF
-	Forge                 // an inject fault's next frame is due
+	Started   Phase = iota // took effect
+	Ended                  // its time or count is over: the setting before it is back
+	LinkFell               // the ports of Event.Ports lost their link
+	LinkRose               // they have it again
+	Rejoined               // they may be members of ECMP groups again (after hold)
+	Beat                   // a pause storm repeats its XOFF
+	Withdrawn              // routing told this switch to avoid the broken cables ([Device.Broken])
+	Restored               // and to use them again
+	Forge                  // an inject fault's next frame is due
 )
 
 // Event is one step of the schedule. The device acts on it at its time.
@@ -46,6 +48,7 @@ type state struct {
 	spent  bool   // its count is used up; the End event is still due
 	down   bool   // it holds links of this device down
 	blind  bool   // they are down and the device has not noticed
+	told   bool   // a remote switch avoids the cables
 	away   bool   // they are up again and not yet members of ECMP groups
 	hits   uint64 // frames it acted on
 	seen   uint64 // frames that matched
@@ -199,6 +202,13 @@ func (d *Device) move(st *state, now clock.Time) {
 		d.over(st, now)
 	case st.life == planned:
 		d.start(st, now)
+	case st.told && now >= st.Until:
+		st.told, st.next = false, clock.Never
+		st.life, st.stop = ended, st.Until
+		d.push(st, Restored)
+	case st.remoteOn(d.id) && st.life == active:
+		st.told, st.next = true, st.recovery()
+		d.push(st, Withdrawn)
 	case st.life == ended: // a device has booted
 		st.next = clock.Never
 		d.rise(st, now)
@@ -227,6 +237,10 @@ func (d *Device) start(st *state, now clock.Time) {
 		return
 	}
 	st.life, st.next = active, st.Until
+	if st.remoteOn(d.id) {
+		st.next = now.Add(st.Withdraw)
+		return
+	}
 	d.note(st, record.FaultStart, now)
 	d.push(st, Started)
 	switch st.Kind {
@@ -245,6 +259,9 @@ func (d *Device) start(st *state, now clock.Time) {
 		d.fire(st)
 	}
 }
+
+// recovery is when the cables of a fault are members again everywhere.
+func (s *Spec) recovery() clock.Time { return s.Until.Add(s.Boot + s.Hold) }
 
 // over undoes a fault that has ended: links rise now, or after the boot time.
 func (d *Device) over(st *state, now clock.Time) {

@@ -62,7 +62,7 @@ func (st *state) snapshot(w *snap.Writer) {
 	w.U32(uint32(st.Index))
 	w.Time(st.Until)
 	w.U8(uint8(st.life))
-	for _, b := range []bool{st.spent, st.down, st.blind, st.away} {
+	for _, b := range []bool{st.spent, st.down, st.blind, st.away, st.told} {
 		w.Bool(b)
 	}
 	w.U64(st.hits)
@@ -132,7 +132,7 @@ func (st *state) restore(r *snap.Reader) {
 		st.Spec = &c
 	}
 	st.life = life(min(r.U8(), uint8(ended)))
-	for _, b := range []*bool{&st.spent, &st.down, &st.blind, &st.away} {
+	for _, b := range []*bool{&st.spent, &st.down, &st.blind, &st.away, &st.told} {
 		*b = r.Bool()
 	}
 	st.hits, st.seen, st.fired = r.U64(), r.U64(), r.I64()

@@ -46,6 +46,7 @@ const (
 	EarlyRNR
 	QPError
 	Drain // takes a device out of every ECMP group, without loss; its end puts it back
+	Set   // a change of settings; see topology.Timeline
 	NumKinds
 )
 
@@ -55,7 +56,7 @@ var kindNames = [NumKinds]string{
 	"drop", "corrupt", "duplicate", "delay", "reorder", "mark-ce", "inject",
 	"pause-storm", "slow-receiver", "pfc-off", "ecn-off", "buffer", "dscp",
 	"rq-empty", "rq-pause", "mr-not-ready", "no-resource", "rx-overflow", "pcie-stall",
-	"early-rnr", "qp-error", "drain",
+	"early-rnr", "qp-error", "drain", "set",
 }
 
 // String returns the kind as fabric files spell it.

@@ -93,6 +93,21 @@ func (d *Device) Usable(port int) bool {
 	return true
 }
 
+// Broken visits the ports whose cables routing has withdrawn, as seen from a
+// switch that is not at them.
+func (d *Device) Broken(visit func(dev int32, port int)) {
+	for _, st := range d.all {
+		if !st.told {
+			continue
+		}
+		for _, p := range st.Places {
+			if p.Port != remote {
+				visit(p.Dev, p.Port)
+			}
+		}
+	}
+}
+
 // Alive reports whether the device itself is up.
 func (d *Device) Alive() bool {
 	for _, st := range d.all {

@@ -232,6 +232,7 @@ func (p *params) defaultPrios(s *Spec) uint8 {
 func (p *params) link(s *Spec) {
 	s.Hold = p.dur("hold", 0)
 	s.Detect = p.dur("detect", 0)
+	s.Withdraw = p.dur("withdraw", DefaultWithdraw)
 	if s.Kind == DeviceDown && p.f.Dev >= 0 {
 		if sw := p.plan.Devices[p.f.Dev].Switch; sw != nil {
 			s.Boot = sw.Boot

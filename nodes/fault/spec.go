@@ -37,6 +37,7 @@ type Spec struct {
 	DownFor  clock.Duration // of each flap period
 	Hold     clock.Duration
 	Detect   clock.Duration // link-down: until the ends notice
+	Withdraw clock.Duration // link-down, device-down: until switches farther away avoid it
 	Boot     clock.Duration // device-down
 	Prios    uint8          // mask
 	Seed     uint32         // hash
@@ -55,9 +56,16 @@ type Spec struct {
 // of the named port or device.
 type Place struct {
 	Dev  int32
-	Port int // 0 = the device
+	Port int // 0 = the device; remote = a switch that only learns of it
 	Peer bool
 }
+
+// remote marks the place of a switch that is not at the cable: routing tells it.
+const remote = -1
+
+// DefaultWithdraw is how long routing takes to tell every switch of a failure:
+// detection and a handful of hops of a distance-vector protocol.
+const DefaultWithdraw = 10 * clock.Millisecond
 
 // Active reports whether the fault's time covers t.
 func (s *Spec) Active(t clock.Time) bool { return s.At <= t && t < s.Until }
@@ -111,6 +119,12 @@ func Compile(plan *topology.Plan, f *topology.Fault, index int32) (Spec, error) 
 // cables, the ones at their far ends.
 func places(plan *topology.Plan, f *topology.Fault, s *Spec) []Place {
 	var out []Place
+	for _, d := range f.Devs {
+		out = append(out, Place{Dev: d})
+	}
+	if out != nil {
+		return out
+	}
 	if f.Dev < 0 {
 		for _, id := range f.Match.FlowIDs {
 			dev := plan.RNICs[plan.Flows[id].From-1]
@@ -132,7 +146,38 @@ func places(plan *topology.Plan, f *topology.Fault, s *Spec) []Place {
 			out = append(out, Place{Dev: p.Peer, Port: p.PeerPort, Peer: true})
 		}
 	}
+	if s.withdraws() && s.Until > s.At.Add(s.Withdraw) {
+		out = append(out, remotes(plan, out)...)
+	}
 	return sortPlaces(out)
+}
+
+// withdraws reports whether routing tells other switches of the fault.
+func (s *Spec) withdraws() bool { return s.Kind == LinkDown || s.Kind == DeviceDown }
+
+// remotes are the switches that are not at any of the cables.
+func remotes(plan *topology.Plan, near []Place) []Place {
+	at := make([]bool, len(plan.Devices))
+	for _, p := range near {
+		at[p.Dev] = true
+	}
+	var out []Place
+	for i := range plan.Devices {
+		if plan.Devices[i].Switch != nil && !at[i] {
+			out = append(out, Place{Dev: int32(i), Port: remote})
+		}
+	}
+	return out
+}
+
+// remoteOn reports whether a device only learns of the fault.
+func (s *Spec) remoteOn(dev int32) bool {
+	for _, p := range s.Places {
+		if p.Dev == dev {
+			return p.Port == remote
+		}
+	}
+	return false
 }
 
 func sortPlaces(p []Place) []Place {

@@ -125,7 +125,11 @@ func TestEachKind(t *testing.T) {
 		{"no-resource", pair, []string{"no-resource rnic2 name=x for=100us"}, []string{done, `rnics["rnic2"].out_of_buffer == 1`, `faults["x"].hits == 1`}},
 		{"drain", clos, []string{"drain spine1 name=x"}, []string{done, clean, `switches["spine1"].ports["1"].tx_frames == 0`, `switches["leaf1"].ports["4"].tx_frames == 256`}},
 		{"drained only way", pair, []string{"drain leaf1 name=x"}, []string{done, clean, silent}},
-		{"link-down leaves ECMP", clos, []string{"link-down leaf1:uplink1 name=x"}, []string{done, clean, `switches["leaf1"].ports["3"].tx_frames == 0`}},
+		// leaf1 leaves the dead uplink at once; leaf2 goes on answering over spine1 until routing tells it.
+		{"link-down leaves ECMP", clos, []string{"link-down leaf1:uplink1 name=x withdraw=100us"},
+			[]string{done, `switches["leaf1"].ports["3"].tx_frames == 0`, `totals.drops_by_reason.link_down == faults["x"].hits`, `faults["x"].hits > 0`, `faults["x"].hits <= 16`}},
+		{"never withdrawn", clos, []string{"link-down leaf1:uplink1 name=x withdraw=1s"}, []string{`flows["w"].failed > 0`, `flows["w"].completed > 0`}},
+		{"back after hold", clos, []string{"link-down leaf1:uplink1 name=x for=1us hold=1s withdraw=100us"}, []string{done, `switches["leaf1"].ports["3"].tx_frames == 0`}},
 		{"remote detection", clos, []string{"link-down leaf1:uplink1 name=x detect=10us for=50us"}, []string{done, `totals.drops_by_reason.link_down > 0`}},
 		{"overlap on one cable", pair, []string{"link-down leaf1:2 name=a for=20us", "link-down leaf1:2 name=b at=10us for=20us", "ber leaf1:2 name=c to=1e-5 for=30us"},
 			[]string{done, `faults["a"].hits + faults["b"].hits == 16`, `totals.drops_by_reason.link_down == 16`}},
