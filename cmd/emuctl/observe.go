@@ -1,8 +1,14 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rocemu/rocemu/clock"
@@ -11,6 +17,9 @@ import (
 	"github.com/rocemu/rocemu/report/counters"
 	"github.com/rocemu/rocemu/sim"
 	"github.com/rocemu/rocemu/telemetry"
+	"github.com/rocemu/rocemu/telemetry/gnmi"
+	"github.com/rocemu/rocemu/telemetry/metrics"
+	"github.com/rocemu/rocemu/telemetry/otlp"
 	"github.com/rocemu/rocemu/topology"
 )
 
@@ -26,18 +35,23 @@ const (
 type watcher struct {
 	*telemetry.Session
 	caps   *sim.Captures
+	push   *metrics.Pusher
+	prom   *metrics.Endpoint
+	stores []*gnmi.Store
+	stop   []func()
 	fabric *sim.Fabric
 	snap   counters.Snapshot
 	next   clock.Time
 	every  clock.Duration
 	fixed  bool
+	start  time.Time
 	count  int
 }
 
 // watch hooks a session into a run's options. Chains are always assembled: they
 // are part of the result. Series are sampled for an output directory or when
 // the file asks.
-func watch(plan *topology.Plan, o *sim.Options, out bool) (*watcher, error) {
+func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher, error) {
 	so := telemetry.Options{Epoch: time.Now()}
 	if plan.Telem.OTLP != "" {
 		so.Endpoints = []string{plan.Telem.OTLP}
@@ -69,7 +83,11 @@ func watch(plan *topology.Plan, o *sim.Options, out bool) (*watcher, error) {
 	if plan.Telem.Interval > 0 {
 		w.every, w.fixed = plan.Telem.Interval, true
 	}
-	if out || w.fixed {
+	if err := w.serve(plan, otlp.TimeMap{Epoch: so.Epoch, Scale: plan.Telem.Scale}, f); err != nil {
+		w.end()
+		return nil, err
+	}
+	if out || w.fixed || w.push != nil || w.prom != nil || w.stores != nil {
 		o.SampleEvery, o.Sample = w.every, w.sample
 	}
 	return w, nil
@@ -80,8 +98,7 @@ func (w *watcher) sample(t clock.Time, f *sim.Fabric) {
 	if t < w.next {
 		return
 	}
-	f.Snapshot(t, &w.snap)
-	w.Snapshot(&w.snap)
+	w.take(t, f)
 	if w.count++; !w.fixed && w.count%samplesPerStep == 0 {
 		w.every *= 2
 	}
@@ -109,6 +126,76 @@ type stdout struct{}
 func (stdout) Write(b []byte) (int, error) { return os.Stdout.Write(b) }
 func (stdout) Close() error                { return nil }
 
+// take reads the counters and hands them to everyone who wants them.
+func (w *watcher) take(t clock.Time, f *sim.Fabric) {
+	f.Snapshot(t, &w.snap)
+	w.Snapshot(&w.snap)
+	if w.push != nil {
+		w.push.Offer(&w.snap)
+	}
+	if w.prom != nil {
+		n := f.Engine.Totals()
+		w.prom.Offer(&w.snap, metrics.Health{FrameHops: n.Hops, Events: n.Events, Windows: n.Windows, WallSeconds: time.Since(w.start).Seconds()})
+	}
+	for _, s := range w.stores {
+		s.Publish(&w.snap)
+	}
+}
+
+// serve starts what reads the counters while the run lasts: the push to the
+// collector of the chains, a Prometheus endpoint, a gNMI server a switch.
+func (w *watcher) serve(plan *topology.Plan, tm otlp.TimeMap, f *runFlags) error {
+	w.start = tm.Epoch
+	if ep := plan.Telem.OTLP; ep != "" && !strings.HasPrefix(ep, "file:") {
+		dest, err := metrics.Dial(ep)
+		if err != nil {
+			return err
+		}
+		w.push = metrics.NewPusher(dest, plan.Name, tm)
+	}
+	if f.Metrics != "" {
+		l, err := net.Listen("tcp", f.Metrics)
+		if err != nil {
+			return fmt.Errorf("--metrics: %w", err)
+		}
+		w.prom = metrics.NewEndpoint()
+		srv := &http.Server{Handler: w.prom.Handler(), ReadHeaderTimeout: 5 * time.Second}
+		go srv.Serve(l) //nolint:errcheck // ends with Close
+		w.stop = append(w.stop, func() { srv.Close() })
+	}
+	if f.GNMI == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(f.GNMI)
+	base, err2 := strconv.Atoi(port)
+	if err := errors.Join(err, err2); err != nil {
+		return fmt.Errorf("--gnmi %q: want HOST:PORT: %w", f.GNMI, err)
+	}
+	for i := range plan.Devices {
+		if plan.Devices[i].Kind == topology.RNIC {
+			continue
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(base+len(w.stores))))
+		if err != nil {
+			return fmt.Errorf("--gnmi, for %s: %w", plan.Devices[i].Name, err)
+		}
+		s := gnmi.NewStore(plan.Devices[i].Name, tm)
+		w.stores = append(w.stores, s)
+		w.stop = append(w.stop, gnmi.Serve(l, s).Stop)
+	}
+	return nil
+}
+
+// end closes what serve started.
+func (w *watcher) end() {
+	if w.push != nil {
+		w.push.Close()
+	}
+	for _, stop := range w.stop {
+		stop()
+	}
+}
+
 // finish takes the last sample, ends the captures and completes the result.
 func (w *watcher) finish(r *report.Result) error {
 	var err error
@@ -116,9 +203,9 @@ func (w *watcher) finish(r *report.Result) error {
 		err = w.caps.Close()
 	}
 	if w.count > 0 {
-		w.fabric.Snapshot(clock.Time(r.VirtualNS), &w.snap)
-		w.Snapshot(&w.snap)
+		w.take(clock.Time(r.VirtualNS), w.fabric)
 	}
+	w.end()
 	w.Finish(r)
 	return err
 }

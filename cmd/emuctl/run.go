@@ -23,6 +23,8 @@ type runFlags struct {
 	Out       string   `flag:"out,o" help:"directory for result.json, flows.csv, series.csv, events.jsonl, fabric.resolved.yaml"`
 	Chaos     *uint64  `flag:"chaos" help:"draw faults from this seed, heal them, and demand that everything completes"`
 	Pcap      []string `flag:"pcap" help:"capture a port: DEVICE:PORT=FILE (repeatable)"`
+	Metrics   string   `flag:"metrics" help:"serve a Prometheus endpoint at HOST:PORT while the run lasts"`
+	GNMI      string   `flag:"gnmi" help:"serve gNMI at HOST:PORT and the ports after it, a switch each, while the run lasts"`
 }
 
 func (a *app) run() *cobra.Command {
@@ -103,7 +105,7 @@ func (a *app) execRun(ctx context.Context, l *loaded, f *runFlags, events bool) 
 		log.plan = l.plan
 		o.Records = log.add
 	}
-	w, err := watch(l.plan, &o, events)
+	w, err := watch(l.plan, &o, events, f)
 	if err != nil {
 		return nil, nil, err
 	}
