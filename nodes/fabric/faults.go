@@ -167,10 +167,9 @@ func (x *faultPlan) links(now clock.Time, out *actors.Outbox) {
 		}
 	}
 	for i := range s.ports { // SetLink takes a port out of its groups for good
-		if m := x.d.Usable(i + 1); m != s.ports[i].member {
-			s.SetMember(i+1, m)
-		}
+		s.ports[i].member = x.d.Usable(i + 1)
 	}
+	s.relive()
 }
 
 // portSettings derives a port's rate, length limit and PFC from what is active.
