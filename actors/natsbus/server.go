@@ -15,11 +15,10 @@ type ServerOptions struct {
 	Host     string // "" = 127.0.0.1
 	Port     int    // 0 = any free port
 	StoreDir string // of JetStream; "" = no JetStream
-	// Users are the public NKeys that may connect; empty = anybody. With keys
-	// nobody connects without one.
-	Users []string
-	// Account limits each key to the subjects of this system.
-	TLS *tls.Config
+	// Members and People are the public NKeys that may connect, on all subjects
+	// of this system and on its services alone; none = anybody connects.
+	Members, People []string
+	TLS             *tls.Config
 	// Cluster, when set, joins servers into one: listen address and routes.
 	Cluster     string
 	ClusterPort int
@@ -55,8 +54,11 @@ func StartServer(o ServerOptions) (*server.Server, error) {
 	if o.StoreDir != "" {
 		opts.JetStream, opts.StoreDir, opts.SyncAlways = true, o.StoreDir, true
 	}
-	for _, k := range o.Users {
-		opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: k, Permissions: permissions()})
+	for _, k := range o.Members {
+		opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: k, Permissions: allow([]string{"emu.>", "$SRV.>", "_INBOX.>", "$JS.API.>", "$JS.ACK.>", "$O.>"}, []string{"emu.>", "$SRV.>", "_INBOX.>", "$JS.API.>", "$O.>"})})
+	}
+	for _, k := range o.People {
+		opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: k, Permissions: allow([]string{"emu.ctl.>", "$SRV.>"}, []string{"_INBOX.>"})})
 	}
 	if o.Cluster != "" {
 		opts.Cluster = server.ClusterOpts{Name: o.Cluster, Host: opts.Host, Port: o.ClusterPort, TLSConfig: o.TLS, TLSTimeout: 5}
@@ -77,9 +79,7 @@ func StartServer(o ServerOptions) (*server.Server, error) {
 	return s, nil
 }
 
-// permissions are the subjects a member may use: those of this system, the
-// services' discovery, replies, and the object store.
-func permissions() *server.Permissions {
-	all := &server.SubjectPermission{Allow: []string{"emu.>", "$SRV.>", "_INBOX.>", "$JS.API.>", "$JS.ACK.>", "$O.>"}}
-	return &server.Permissions{Publish: all, Subscribe: all}
+// allow limits a key to some subjects.
+func allow(pub, sub []string) *server.Permissions {
+	return &server.Permissions{Publish: &server.SubjectPermission{Allow: pub}, Subscribe: &server.SubjectPermission{Allow: sub}}
 }

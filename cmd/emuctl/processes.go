@@ -104,7 +104,7 @@ func spread(plan *topology.Plan, s string, o *coord.LocalOptions) error {
 // drive submits, shows progress, stops on an interrupt and fetches the result.
 func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, plan *topology.Plan, f *runFlags, n int) (*report.Result, error) {
 	s := specOf(plan)
-	s.Members, s.Batch = n, true
+	s.Members, s.Batch = n, plan.Run.Until != topology.UntilStopped
 	extra := plan.Faults[planned(plan):] // drawn by --chaos: the text submitted has them not
 	s.Pause = len(extra) > 0
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rocemu/rocemu/actors"
+	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/coord"
 	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/sim"
@@ -66,9 +67,14 @@ func Result(run *coord.Run, fetch func(sum string) ([]byte, error)) (*report.Res
 	if err != nil {
 		return nil, nil, Cost{}, err
 	}
+	base := len(plan.Faults)
 	for i := range run.Faults {
 		f := &run.Faults[i]
 		if f.Clear {
+			x := &plan.Faults[base+f.Index]
+			if d := f.Eff.Sub(x.At); x.For == 0 || d < x.For {
+				x.For = max(d, clock.Picosecond)
+			}
 			continue
 		}
 		x, err := Fault(plan, f)

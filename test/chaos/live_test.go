@@ -1,0 +1,101 @@
+package chaos
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/coord"
+	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/topology"
+)
+
+const liveFile = `
+schema: 1
+name: live
+run: {until: stopped, limit: 1000s}
+topology: {spines: 2, leaves: 2, servers: 2}
+workload:
+  - {name: a, from: rnic1, to: rnic3, verb: write, size: 64KB, count: forever}
+  - {name: b, from: rnic4, to: rnic2, verb: write, size: 64KB, count: forever}
+`
+
+func livePlan(t testing.TB, sets ...string) *topology.Plan {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "live.yaml")
+	if err := os.WriteFile(file, []byte(liveFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, _, err := topology.Load(topology.LoadOptions{Files: []string{file}, Sets: sets})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// planned is the plan with a fault at an instant, as a file would have it.
+func planned(t testing.TB, p *topology.Plan, name, text string, at clock.Time) {
+	t.Helper()
+	f, err := topology.ParseFault(text)
+	if err == nil {
+		err = p.BindFault(f)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Name, f.At = name, at
+	p.Faults = append(p.Faults, *f)
+}
+
+// A fabric that runs for ever, disturbed live, killed in between, saved, and
+// stopped, equals one process that had the faults in its file.
+func TestLiveEqualsFile(t *testing.T) {
+	l := cluster(t, 2, nil)
+	id := l.submit(livePlan(t), 2, func(s *coord.RunSpec) { s.Batch, s.CkptMS = false, 300 })
+	l.progressed(id, 500)
+	faults := [][2]string{{"lose", "drop rnic1:1 dir=out kind=data count=2"}, {"cut", "link-down leaf1:uplink1 for=300us"}, {"ber", "loss leaf2:1 probability=1e-3 for=400us"}}
+	var at []clock.Time
+	for i, f := range faults {
+		got, err := l.c.Fault(within(t, 10*time.Second), coord.Fault{Name: f[0], Text: f[1]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = append(at, got)
+		if i == 1 {
+			l.signal("p1", syscall.SIGKILL)
+		}
+	}
+	if _, err := l.c.Save(within(t, 10*time.Second), "after", at[2]+clock.Time(clock.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	end := at[2] + clock.Time(3*clock.Millisecond)
+	if got, err := l.c.Stop(within(t, 10*time.Second), end); err != nil || got != end {
+		t.Fatalf("stop at %v: %v %v", end, got, err)
+	}
+	got, run, _ := l.result(id, nil)
+	p := livePlan(t, "run.until="+end.String())
+	for i, f := range faults {
+		planned(t, p, f[0], f[1], at[i])
+	}
+	want := alone(t, p)
+	if got.Digest != want.Digest || got.Faults["lose"].Hits != 2 || run.Moves == 0 {
+		t.Errorf("digest %s, alone %s; %d hits, %d moves", got.Digest, want.Digest, got.Faults["lose"].Hits, run.Moves)
+	}
+	if got.Verdict != report.Complete || got.Totals.Retransmitted != want.Totals.Retransmitted || want.Totals.Retransmitted == 0 {
+		t.Errorf("verdict %s, %d retransmitted, alone %d", got.Verdict, got.Totals.Retransmitted, want.Totals.Retransmitted)
+	}
+	again, err := l.c.Submit(within(t, 10*time.Second), coord.RunSpec{Restore: "after", Files: []coord.File{{Name: "after"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.c.Stop(within(t, 10*time.Second), end); err != nil {
+		t.Fatal(err)
+	}
+	restored, _, _ := l.result(again, nil)
+	if restored.Digest != want.Digest {
+		t.Errorf("from the snapshot: digest %s, alone %s", restored.Digest, want.Digest)
+	}
+}
