@@ -55,8 +55,32 @@ type Options struct {
 	// Between, when set, is called between windows with the next one's start,
 	// after Records; it may read the fabric but not change it.
 	Between func(start clock.Time, n uint64)
+	// Stops are instants at which Do is called with exactly everything before
+	// them done, in ascending order; instants that the run does not reach are
+	// left out. The result does not depend on them.
+	Stops []Pause
 	// OnBuild is called once the fabric stands, before the first window.
 	OnBuild func(*Fabric) error
+}
+
+// Pause is an instant at which a run is looked at or saved.
+type Pause struct {
+	At clock.Time
+	Do func(*Fabric) error
+}
+
+// advance runs to the end, calling at the stops on the way.
+func (f *Fabric) advance(ctx context.Context, stops []Pause) (actors.Result, error) {
+	for _, s := range stops {
+		held, res, err := f.RunTo(ctx, s.At)
+		if err != nil || !held {
+			return res, err
+		}
+		if err := s.Do(f); err != nil {
+			return res, err
+		}
+	}
+	return f.Engine.Run(ctx)
 }
 
 // Fabric is a built run.
@@ -65,6 +89,8 @@ type Fabric struct {
 	Engine *actors.Engine
 	Nodes  []Node // by device id; nil where another process hosts the device
 	meta   *report.Meta
+	// settings is what the changes of this run put in force when.
+	settings *topology.Timeline
 	start  time.Time
 	rec    []record.Record
 	nextS  clock.Time
@@ -87,7 +113,8 @@ func Build(plan *topology.Plan, hosted func(dev int32) bool, workers int) (*Fabr
 		cfg.Live = true
 	}
 	acts := make([]actors.Actor, len(plan.Devices))
-	b := builder{plan: plan}
+	f.settings = topology.NewTimeline(plan)
+	b := builder{plan: plan, time: f.settings}
 	for i := range plan.Devices {
 		d := &plan.Devices[i]
 		cfg.Names[i] = d.Name
@@ -121,6 +148,11 @@ func (f *Fabric) Schedule(ft *topology.Fault, index int32) error {
 	spec, err := fault.Compile(f.Plan, ft, index)
 	if err != nil {
 		return err
+	}
+	if spec.Kind == fault.Set {
+		if err := f.settings.Add(ft, index); err != nil {
+			return err
+		}
 	}
 	last := int32(-1)
 	for _, p := range spec.Places {
@@ -205,7 +237,7 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 		}
 	}
 	f.Engine.Observe = f.observer(&o)
-	res, err := f.Engine.Run(ctx)
+	res, err := f.advance(ctx, o.Stops)
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,11 @@ func load(files, sets []string, seed *uint64) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
+	return compile(plan, warns)
+}
+
+// compile checks the plan's expectations against what its result will hold.
+func compile(plan *topology.Plan, warns []topology.Warning) (*loaded, error) {
 	exprs := make([]report.Expectation, 0, len(plan.Expect))
 	for _, e := range plan.Expect {
 		exprs = append(exprs, report.Expectation{Expr: e.Expr, Pos: e.Pos})

@@ -23,6 +23,8 @@ type runFlags struct {
 	Out       string   `flag:"out,o" help:"directory for result.json, flows.csv, series.csv, events.jsonl, fabric.resolved.yaml"`
 	Chaos     *uint64  `flag:"chaos" help:"draw faults from this seed, heal them, and demand that everything completes"`
 	Pcap      []string `flag:"pcap" help:"capture a port: DEVICE:PORT=FILE (repeatable)"`
+	SaveAt    []string `flag:"save-at" help:"save the whole fabric at a virtual time: TIME=FILE (repeatable)"`
+	Restore   string   `flag:"restore" help:"go on from a saved fabric; without FILE its own text, --set asks what if"`
 	Metrics   string   `flag:"metrics" help:"serve a Prometheus endpoint at HOST:PORT while the run lasts"`
 	GNMI      string   `flag:"gnmi" help:"serve gNMI at HOST:PORT and the ports after it, a switch each, while the run lasts"`
 }
@@ -30,12 +32,12 @@ type runFlags struct {
 func (a *app) run() *cobra.Command {
 	var f runFlags
 	return a.command(verb{
-		use: "run FILE... [--set path=value]... [--seed N] [--workers N] [--processes N|per-device] [--out DIR] [--pcap DEVICE:PORT=FILE] [--chaos SEED] [--json]", short: "Run a fabric and report what happened",
+		use: "run FILE... [--set path=value]... [--seed N] [--workers N] [--processes N|per-device] [--out DIR] [--pcap DEVICE:PORT=FILE] [--chaos SEED] [--save-at T=SNAP] [--restore SNAP] [--json]", short: "Run a fabric and report what happened",
 		long: `Runs the fabric in this process. A terminal shows progress; the first interrupt
 stops at the end of a window and reports what there is, with verdict "limit".
 
 Several files overlay one another, key by key: arguments, then --file; --set comes last.`,
-		example: "  emuctl run examples/two-racks.yaml\n  emuctl run examples/incast.yaml --set switches.all.pfc.headroom=0B --json",
+		example: "  emuctl run examples/two-racks.yaml\n  emuctl run examples/incast.yaml --set switches.all.pfc.headroom=0B --json\n  emuctl run examples/incast.yaml --save-at 1ms=half.snap\n  emuctl run --restore half.snap --set switches.all.ecn.kmin=20KB",
 		flags:   &f,
 		run:     func(ctx context.Context, args []string) error { return a.runFabric(ctx, append(args, f.File...), &f) },
 	})
@@ -45,7 +47,7 @@ func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error 
 	if f.Workers < 0 {
 		return fmt.Errorf("--workers %d: must be 0 or more", f.Workers)
 	}
-	l, err := load(files, f.Set, f.Seed)
+	l, err := f.load(files)
 	if err != nil {
 		return err
 	}
@@ -104,6 +106,9 @@ func (a *app) execRun(ctx context.Context, l *loaded, f *runFlags, events bool) 
 	if events {
 		log.plan = l.plan
 		o.Records = log.add
+	}
+	if err := f.resume(&o); err != nil {
+		return nil, nil, err
 	}
 	w, err := watch(l.plan, &o, events, f)
 	if err != nil {

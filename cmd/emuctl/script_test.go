@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/rocemu/rocemu/report"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -28,6 +30,19 @@ func TestScripts(t *testing.T) {
 			e.Setenv("EXAMPLES", examples)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "same": same},
 	})
+}
+
+// same compares the digests of two result files.
+func same(ts *testscript.TestScript, neg bool, args []string) {
+	var r [2]report.Result
+	for i := range r {
+		if err := json.Unmarshal([]byte(ts.ReadFile(args[i])), &r[i]); err != nil {
+			ts.Fatalf("%s: %v", args[i], err)
+		}
+	}
+	if (r[0].Digest == r[1].Digest) == neg || r[0].Digest == "" {
+		ts.Fatalf("digests %q and %q", r[0].Digest, r[1].Digest)
+	}
 }

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/topology"
+)
+
+// saves turns --save-at T=FILE into stops of the run, in order of T.
+func saves(args []string) ([]sim.Pause, error) {
+	var out []sim.Pause
+	for _, a := range args {
+		at, file, ok := strings.Cut(a, "=")
+		if !ok || file == "" {
+			return nil, fmt.Errorf("--save-at %q: must be TIME=FILE, such as 1ms=half.snap", a)
+		}
+		d, err := topology.ParseDuration(at)
+		if err != nil || d <= 0 {
+			return nil, errors.Join(fmt.Errorf("--save-at %q: %s is not a time after the start, such as 1ms", a, at), err)
+		}
+		out = append(out, sim.Pause{At: clock.Time(d), Do: func(f *sim.Fabric) error { return writeSaved(f, file) }})
+	}
+	slices.SortStableFunc(out, func(a, b sim.Pause) int { return cmp.Compare(a.At, b.At) })
+	return out, nil
+}
+
+// writeSaved writes the fabric beside its place and moves it there, so that a
+// reader never meets half a file.
+func writeSaved(f *sim.Fabric, file string) error {
+	tmp, err := os.CreateTemp(dirOf(file), ".saving-*")
+	if err != nil {
+		return fmt.Errorf("--save-at: %w", err)
+	}
+	defer os.Remove(tmp.Name()) //nolint:errcheck // gone after the rename
+	_, err = f.Save().WriteTo(tmp)
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return fmt.Errorf("--save-at %s: %w", file, err)
+	}
+	if err := os.Rename(tmp.Name(), file); err != nil {
+		return fmt.Errorf("--save-at: %w", err)
+	}
+	return nil
+}
+
+func dirOf(file string) string {
+	if i := strings.LastIndexByte(file, '/'); i > 0 {
+		return file[:i]
+	}
+	return "."
+}
+
+// readSaved reads a --restore file.
+func readSaved(file string) (*sim.Saved, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("--restore: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // read only
+	s, err := sim.ReadSaved(f)
+	if err != nil {
+		return nil, fmt.Errorf("--restore %s: %w", file, err)
+	}
+	return s, nil
+}
+
+// load reads the fabric files, or without any the text of the saved fabric.
+func (f *runFlags) load(files []string) (*loaded, error) {
+	if len(files) > 0 || f.Restore == "" {
+		return load(files, f.Set, f.Seed)
+	}
+	s, err := readSaved(f.Restore)
+	if err != nil {
+		return nil, err
+	}
+	plan, warns, err := topology.Resolve([]topology.Source{{Name: f.Restore, Text: s.Text}}, f.Set, f.Seed, nil)
+	if err != nil {
+		return nil, err
+	}
+	return compile(plan, warns)
+}
+
+// resume puts --restore and --save-at into a run's options.
+func (f *runFlags) resume(o *sim.Options) error {
+	stops, err := saves(f.SaveAt)
+	if err != nil {
+		return err
+	}
+	o.Stops = stops
+	if f.Restore == "" {
+		return nil
+	}
+	s, err := readSaved(f.Restore)
+	if err != nil {
+		return err
+	}
+	o.OnBuild = func(fab *sim.Fabric) error { return fab.Restore(s) }
+	return nil
+}
