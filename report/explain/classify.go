@@ -47,7 +47,7 @@ func (r *Run) deadPath(x *row, c *chain) (string, string) {
 	case !r.worked(x, c):
 		return NeverWorked, "addresses, routes, MTU or an access list; a longer timeout does not help" + c.place()
 	}
-	return StoppedWork, c.survive()
+	return StoppedWork, r.survive(c)
 }
 
 // worked reports whether the pair ever got something through.
@@ -84,19 +84,22 @@ func (c *chain) place() string {
 
 // survive says which timeout would have lived through the outage: its last
 // retransmission must come after the last loss.
-func (c *chain) survive() string {
+func (r *Run) survive(c *chain) string {
 	n := int64(len(c.timeouts))
 	if n == 0 || len(c.losses) == 0 {
 		return "the budget of retries was too short for the outage"
 	}
-	first, last := c.losses[0].first, int64(0)
+	first, last, open := c.losses[0].first, int64(0), " or longer"
 	for _, l := range c.losses {
 		first, last = min(first, l.first), max(last, l.last)
+		if f := r.Result.Faults[l.fault]; f != nil && int64(f.UntilNS) > last {
+			last, open = int64(f.UntilNS), ""
+		}
 	}
 	for e := range 32 {
 		if t := int64(4_096_000) << e; t > c.tail && n*t > last-first {
-			return fmt.Sprintf("the outage lasted %s or longer; timeout %d would have sent its last retransmission %s after the first loss",
-				clock.Duration(last-first), e, clock.Duration(n*t))
+			return fmt.Sprintf("the outage lasted %s%s; timeout %d would have sent its last retransmission %s after the first loss",
+				clock.Duration(last-first), open, e, clock.Duration(n*t))
 		}
 	}
 	return "no timeout survives an outage of " + clock.Duration(last-first).String()
