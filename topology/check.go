@@ -48,7 +48,11 @@ func (c *checker) check(n *node, s *spec, field string) {
 }
 
 func (c *checker) checkMap(n *node, s *spec, field string) {
-	if n.kind == nScalar && (s.orScalar != nil || slices.Contains(s.words, n.text)) {
+	if n.kind == nScalar && slices.Contains(s.words, n.text) {
+		return
+	}
+	if n.kind == nScalar && s.orScalar != nil {
+		c.check(n, s.orScalar.with(s.words...), field)
 		return
 	}
 	if n.kind != nMap {

@@ -110,6 +110,7 @@ func (r *resolver) resolve() {
 	}
 	r.runSection()
 	r.inline()
+	r.sonicLayers()
 	topologyBad := false
 	for _, e := range r.errs {
 		topologyBad = topologyBad || len(e.Field) >= 8 && e.Field[:8] == "topology"

@@ -111,6 +111,7 @@ var fileSpec = sync.OnceValue(func() *spec {
 		key("rnics", rnicsSpec(), "settings: all, then device"),
 		key("workload", seqOf(workSpec()), "traffic"),
 		key("faults", seqOf(faultSpec()), "planned faults, as mapping or text"),
+		key("changes", seqOf(changeSpec()), "planned changes of settings, as mapping or text PATH=VALUE"),
 		key("capture", seqOf(mapOf(key("port", sText, "device:port"), key("file", sText, "pcapng file"))), "captures"),
 		key("telemetry", mapOf(
 			key("otlp", sText, "host:port of an OTLP collector"),
@@ -240,6 +241,12 @@ func portKeys() []keySpec {
 	}
 }
 
+func headroomPoolSpec() *spec {
+	s := mapOf(key("size", sSize, "bytes of the pool"), key("cap_per_pg", sSize.with("none"), "hard limit of a PG in the pool")).with("none")
+	s.orScalar = sSize
+	return s
+}
+
 func switchLayerSpec() *spec {
 	port := mapOf(portKeys()...)
 	ports := mapOf(key("server", port, "leaf to RNIC"), key("uplink", port, "leaf to spine"),
@@ -253,13 +260,15 @@ func switchLayerSpec() *spec {
 		key("buffer", mapOf(
 			key("size", sSize, "packet memory"), key("cell", sSize, "allocation unit"),
 			key("slices", intOf(1, 16), "memory slices"),
-			key("headroom_pool", sSize.with("none"), "shared headroom"),
+			key("headroom_pool", headroomPoolSpec(), "shared headroom: a size, or size and cap_per_pg"),
 			key("cap_per_pg", sSize.with("none"), "hard limit of a PG"),
 			key("reserve_off", sBool, "reserved space is taken off the shared pool")), "packet memory"),
 		key("ecmp", mapOf(key("hash", wordOf("murmur3", "crc32"), "hash function"),
 			key("seed", intOf(0, 1<<32-1).with("auto"), "auto = by device"),
 			key("spray", wordOf("none", "packet"), "packet = per-packet spraying")), "equal-cost paths"),
-		key("ports", ports, "by class or port number"))
+		key("ports", ports, "by class or port number"),
+		key("sonic", sNames, "config_db.json, or several files of one device; the layer's own keys win"),
+		key("lookup", sText, "pg_profile_lookup.ini for it"))
 	s.keys = append(s.keys, portKeys()...)
 	return s
 }

@@ -120,6 +120,12 @@ func (r *resolver) decodeSwitch(n *node) *Switch {
 		ECMP: ECMP{Hash: e.str("hash"), Seed: uint32(e.num("seed")), Spray: e.str("spray") == "packet"},
 		Boot: n.dur("boot"),
 	}
+	if hp := b.get("headroom_pool"); hp != nil && hp.kind == nMap {
+		s.HeadroomPool = hp.size("size")
+		if hp.has("cap_per_pg") {
+			s.CapPerPG = hp.size("cap_per_pg")
+		}
+	}
 	if s.Cell < 32 || s.Cell > 65536 {
 		r.fail(orNode(b.get("cell"), n), "switches.buffer.cell", b.str("cell"), "must be 32B..65536B", "208B")
 		s.Cell = 208

@@ -53,6 +53,9 @@ func (s *Switch) pgConfig(p *portState, g int) PGConfig {
 		if sw.CapPerPG > 0 {
 			c.Headroom = int32(sw.CapPerPG / sw.Cell)
 		}
+		if pp.Headroom[n] >= 0 { // a size given for the group caps it, too
+			c.Headroom = min(c.Headroom, int32(p.plan.Headroom[n]))
+		}
 	}
 	return c
 }
