@@ -19,9 +19,9 @@ type Probe struct {
 	Kind     wire.Kind // KindData, KindUDP or KindTCP: the key's protocol and port
 }
 
-// Stop is one device that a probe leaves: by which port, why that one, and in
+// Leg is one device that a probe leaves: by which port, why that one, and in
 // which class.
-type Stop struct {
+type Leg struct {
 	Dev     int32
 	In      int // ingress port number, 0 at the sender
 	Out     int // egress port number
@@ -41,12 +41,12 @@ type Stop struct {
 // the maps that the switches use. The last stop's LastBit is the idle latency
 // (first dequeue to last bit at the receiver). It fails with the place where
 // the way ends: no route, or a loop.
-func Walk(plan *topology.Plan, p Probe) ([]Stop, error) {
+func Walk(plan *topology.Plan, p Probe) ([]Leg, error) {
 	f := wire.Frame{Kind: p.Kind, Src: p.From, Dst: p.To, SPort: p.SPort, TOS: p.DSCP << 2}
 	dev, out := plan.RNICs[p.From-1], 1
 	nic := plan.Devices[dev].NIC
 	prio := nic.PrioOf[p.DSCP&63]
-	stops := []Stop{{Dev: dev, Out: out, TC: prio, PG: prio, Queue: prio}}
+	stops := []Leg{{Dev: dev, Out: out, TC: prio, PG: prio, Queue: prio}}
 	for {
 		s := &stops[len(stops)-1]
 		port := &plan.Devices[s.Dev].Ports[s.Out-1]
@@ -68,9 +68,9 @@ func Walk(plan *topology.Plan, p Probe) ([]Stop, error) {
 }
 
 // enter is the device at the far end of port and its choice for f.
-func enter(plan *topology.Plan, port *topology.Port, f *wire.Frame) (Stop, error) {
+func enter(plan *topology.Plan, port *topology.Port, f *wire.Frame) (Leg, error) {
 	d := &plan.Devices[port.Peer]
-	s := Stop{Dev: port.Peer, In: port.PeerPort}
+	s := Leg{Dev: port.Peer, In: port.PeerPort}
 	if d.Route == nil {
 		return s, fmt.Errorf("%s is an RNIC and forwards nothing", d.Name)
 	}
@@ -93,14 +93,14 @@ func enter(plan *topology.Plan, port *topology.Port, f *wire.Frame) (Stop, error
 }
 
 // lastBit is when a frame dequeued at s has wholly reached the far end.
-func lastBit(s *Stop, p *topology.Port, l int64) clock.Duration {
+func lastBit(s *Leg, p *topology.Port, l int64) clock.Duration {
 	full, _ := p.Rate.Serialise(l+wire.Overhead, 0)
 	return s.Dequeue + p.EgressHalf + full + p.Prop
 }
 
 // arrival is when the receiver of port can dequeue the frame on egress: after
 // its ingress half, or after 64 B and that half when it may cut through.
-func arrival(s *Stop, p, egress *topology.Port, l int64, cut *bool) clock.Duration {
+func arrival(s *Leg, p, egress *topology.Port, l int64, cut *bool) clock.Duration {
 	full, _ := p.Rate.Serialise(l+wire.Overhead, 0)
 	head, _ := p.Rate.Serialise(wire.MinFrame, 0)
 	t := s.Dequeue + p.EgressHalf + p.Prop + p.PeerIngressHalf

@@ -154,7 +154,7 @@ func (f *pathFlags) follow(plan *topology.Plan, from, to string) (*pathOut, erro
 	return o, nil
 }
 
-func hopOf(plan *topology.Plan, s *sim.Stop) pathHop {
+func hopOf(plan *topology.Plan, s *sim.Leg) pathHop {
 	d := &plan.Devices[s.Dev]
 	p := &d.Ports[s.Out-1]
 	h := pathHop{Device: d.Name, In: s.In, Out: s.Out, Peer: plan.PortName(p.Peer, p.PeerPort), Spray: s.Spray,
@@ -178,7 +178,7 @@ func hopOf(plan *topology.Plan, s *sim.Stop) pathHop {
 
 // addLoads lists what the workload puts on the members of each choice on the
 // way, and says when the hash leaves some of them empty.
-func (o *pathOut) addLoads(plan *topology.Plan, stops []sim.Stop) {
+func (o *pathOut) addLoads(plan *topology.Plan, stops []sim.Leg) {
 	loads := sim.Loads(plan)
 	for i := range stops {
 		s := &stops[i]
