@@ -185,7 +185,7 @@ func (r *Requester) fill(w *wqe, wr *WR) {
 }
 
 func (r *Requester) grow() {
-	ring := make([]wqe, max(2*len(r.ring), 4))
+	ring := make([]wqe, max(2*len(r.ring), 1))
 	for i := uint32(0); i < r.n; i++ {
 		ring[i] = *r.at(i)
 	}
