@@ -22,8 +22,12 @@ type Config struct {
 	Resume uint64 // first window to exchange; above zero after a restore
 	// GiveUp is how long one batch may stay missing before the run fails.
 	GiveUp time.Duration
-	Retain int    // bytes of sent batches in memory, over all destinations; 0 = 256 MiB
-	Dir    string // where more of them go; "" = nowhere, which is an error at the limit
+	Retain int // bytes of sent batches in memory, over all destinations; 0 = 256 MiB
+	// Hub sends summaries through process 0 and frames only to processes that
+	// get any: 2 × Procs small messages a window instead of Procs², for one more
+	// hop. All processes must agree on it.
+	Hub bool
+	Dir string // where more of them go; "" = nowhere, which is an error at the limit
 	// Renewed: others may be far ahead, ask for their batches at once.
 	Renewed bool
 }
@@ -82,7 +86,7 @@ type peer struct {
 
 // New joins the run; it subscribes before it returns.
 func New(bus Bus, cfg Config) (*Carrier, error) {
-	if cfg.Procs < 1 || cfg.Procs > 1<<12 || cfg.Self < 0 || cfg.Self >= cfg.Procs {
+	if cfg.Procs < 1 || cfg.Procs > maxProcs || cfg.Self < 0 || cfg.Self >= cfg.Procs {
 		return nil, fmt.Errorf("natsbus: process %d of %d", cfg.Self, cfg.Procs)
 	}
 	if cfg.GiveUp <= 0 {
@@ -129,8 +133,17 @@ func (c *Carrier) Close() {
 // process, waits for theirs, delivers their frames and merges their summaries.
 func (c *Carrier) Exchange(ctx context.Context, e *actors.Engine, n uint64, mine actors.Summary) (actors.Summary, error) {
 	c.tick()
-	if err := c.send(e, n, &mine); err != nil {
-		return mine, err
+	if c.cfg.Hub {
+		return c.viaHub(ctx, e, n, mine)
+	}
+	c.sort(e)
+	for dst := range c.peers {
+		if dst == c.cfg.Self {
+			continue
+		}
+		if err := c.send(dst, n, &Content{Now: e.Now(), Summary: mine, Remotes: c.out[dst]}); err != nil {
+			return mine, err
+		}
 	}
 	t0 := time.Now()
 	sum := mine
@@ -160,8 +173,8 @@ func (c *Carrier) tick() {
 	c.last = now
 }
 
-// send produces batch n for every other process.
-func (c *Carrier) send(e *actors.Engine, n uint64, mine *actors.Summary) error {
+// sort takes the window's frames by the process that gets them.
+func (c *Carrier) sort(e *actors.Engine) {
 	for i := range c.out {
 		c.out[i] = c.out[i][:0]
 	}
@@ -169,26 +182,27 @@ func (c *Carrier) send(e *actors.Engine, n uint64, mine *actors.Summary) error {
 		p := c.cfg.Owner[r.Dst]
 		c.out[p] = append(c.out[p], r)
 	})
-	for dst := range c.peers {
-		if dst == c.cfg.Self {
-			continue
-		}
-		x := Content{Now: e.Now(), Summary: *mine, Remotes: c.out[dst]}
-		c.enc = x.Encode(c.enc[:0])
-		if len(c.enc) > MaxContent {
-			return fmt.Errorf("natsbus: batch %d to process %d has %d bytes, limit %d", n, dst, len(c.enc), MaxContent)
-		}
-		h := HashOf(c.enc)
-		c.mu.Lock()
-		err := c.retain[dst].add(n, c.enc, h)
-		c.head = n + 1
-		c.mu.Unlock()
-		if err != nil {
-			return err
-		}
-		c.msg = c.publish(c.msg, dst, n, n+1, c.enc, h)
+}
+
+// send retains and publishes batch n for one process.
+func (c *Carrier) send(dst int, n uint64, x *Content) error {
+	c.enc = x.Encode(c.enc[:0])
+	if len(c.enc) > MaxContent {
+		return fmt.Errorf("natsbus: batch %d to process %d has %d bytes, limit %d", n, dst, len(c.enc), MaxContent)
 	}
+	h := HashOf(c.enc)
+	if err := c.keep(dst, n, c.enc, h); err != nil {
+		return err
+	}
+	c.msg = c.publish(c.msg, dst, n, n+1, c.enc, h)
 	return nil
+}
+
+func (c *Carrier) keep(dst int, n uint64, content []byte, h Hash) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.head = n + 1
+	return c.retain[dst].add(n, content, h)
 }
 
 // publish sends one batch in parts. A bus that is down loses them; the
@@ -212,34 +226,46 @@ func (c *Carrier) publish(buf []byte, dst int, n, head uint64, content []byte, h
 	return buf
 }
 
-// take delivers a complete batch.
+// take delivers a complete batch and merges its summary.
 func (c *Carrier) take(e *actors.Engine, src int, n uint64, a *assembly, sum *actors.Summary) error {
+	x, err := c.deliver(e, src, n, a)
+	if err == nil {
+		sum.Merge(x.Summary)
+	}
+	return err
+}
+
+func (c *Carrier) deliver(e *actors.Engine, src int, n uint64, a *assembly) (*Content, error) {
 	x, err := Decode(a.done)
 	if err != nil {
-		return fmt.Errorf("natsbus: batch %d from process %d: %w", n, src, err)
+		return nil, fmt.Errorf("natsbus: batch %d from process %d: %w", n, src, err)
 	}
 	if x.Now != e.Now() {
-		return &DivergedError{Src: src, N: n, Why: fmt.Sprintf("it starts after %v, here after %v", x.Now, e.Now())}
+		return nil, &DivergedError{Src: src, N: n, Why: fmt.Sprintf("it starts after %v, here after %v", x.Now, e.Now())}
 	}
 	for _, r := range x.Remotes {
 		if r.Src < 0 || int(r.Src) >= len(c.cfg.Owner) || int(c.cfg.Owner[r.Src]) != src {
-			return fmt.Errorf("natsbus: batch %d from process %d speaks for device %d", n, src, r.Src)
+			return nil, fmt.Errorf("natsbus: batch %d from process %d speaks for device %d", n, src, r.Src)
 		}
 		if err := e.Deliver(r); err != nil {
-			return fmt.Errorf("natsbus: batch %d from process %d: %w", n, src, err)
+			return nil, fmt.Errorf("natsbus: batch %d from process %d: %w", n, src, err)
 		}
 	}
-	sum.Merge(x.Summary)
+	c.pend -= len(a.done)
+	c.consumed(src, n, a.hash)
+	return x, nil
+}
+
+// consumed moves past window n of a process.
+func (c *Carrier) consumed(src int, n uint64, h Hash) {
 	p := &c.peers[src]
 	delete(p.parts, n)
-	c.pend -= len(a.done)
 	p.next = n + 1
 	if len(p.seen) >= seenMax {
 		p.seen = append([]Hash(nil), p.seen[seenMax/2:]...)
 		p.seenAt += seenMax / 2
 	}
-	p.seen = append(p.seen, a.hash)
-	return nil
+	p.seen = append(p.seen, h)
 }
 
 // await returns batch n of src, reading the bus and asking again as needed.

@@ -13,7 +13,7 @@ import (
 )
 
 func testSpec(seed uint64) actortest.Spec {
-	return actortest.Spec{Seed: seed, Relays: 12, Cables: 16, Burst: 60}
+	return actortest.Spec{Seed: seed, Relays: 12, Cables: 16, Burst: 25}
 }
 
 func owners(n, procs int) []int32 {
@@ -80,12 +80,14 @@ func TestDigestOverBadBus(t *testing.T) {
 		name             string
 		procs            int
 		loss, dup, order float64
-	}{{"clean", 2, 0, 0, 0}, {"clean", 3, 0, 0, 0}, {"clean", 5, 0, 0, 0}, {"loss", 3, 0.03, 0, 0}, {"all", 3, 0.02, 0.3, 0.4}} {
+		hub              bool
+	}{{"clean", 2, 0, 0, 0, false}, {"clean", 5, 0, 0, 0, false}, {"loss", 3, 0.03, 0, 0, false}, {"all", 3, 0.02, 0.3, 0.4, false},
+		{"hub", 2, 0, 0, 0, true}, {"hub", 7, 0, 0, 0, true}, {"hub, all", 4, 0.01, 0.3, 0.4, true}} {
 		net := NewMemNet(11)
 		net.Loss, net.Dup, net.Reorder, net.Delay = x.loss, x.dup, x.order, 3*time.Millisecond
 		var ps []*proc
 		for i := range x.procs {
-			ps = append(ps, start(t, net, s, i, x.procs, nil))
+			ps = append(ps, start(t, net, s, i, x.procs, func(c *Config) { c.Hub = x.hub }))
 		}
 		g, st := finish(t, ps)
 		if g != want {
@@ -100,13 +102,22 @@ func TestDigestOverBadBus(t *testing.T) {
 // A process that is lost and started again from zero asks for the batches it
 // had, sends its own again, and the run ends as if nothing had happened.
 func TestReplayFromZero(t *testing.T) {
+	for _, viaHub := range []bool{false, true} {
+		for lost := range 2 {
+			replay(t, viaHub, lost)
+		}
+	}
+}
+
+func replay(t *testing.T, viaHub bool, lost int) {
 	s := testSpec(6)
 	want, _ := actortest.New(s).Oracle()
 	net := NewMemNet(1)
-	a, b := start(t, net, s, 0, 2, nil), start(t, net, s, 1, 2, nil)
+	mode := func(c *Config) { c.Hub = viaHub }
+	a, b := start(t, net, s, 1-lost, 2, mode), start(t, net, s, lost, 2, mode)
 	ctx, kill := context.WithCancel(context.Background())
 	b.e.Observe = func(_ clock.Time, n uint64) {
-		if n == 150 {
+		if n == 80 {
 			kill()
 		}
 	}
@@ -116,7 +127,7 @@ func TestReplayFromZero(t *testing.T) {
 		t.Fatalf("the killed process ended with %v", err)
 	}
 	b.c.Close()
-	again := start(t, net, s, 1, 2, func(c *Config) { c.Renewed = true })
+	again := start(t, net, s, lost, 2, func(c *Config) { c.Renewed, c.Hub = true, viaHub })
 	if _, err := again.e.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}

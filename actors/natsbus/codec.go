@@ -18,11 +18,16 @@ type Content struct {
 	Now     clock.Time // end of the window before: processes that differ have diverged
 	Summary actors.Summary
 	Remotes []actors.Remote
+	// Mask is used where summaries go through one process: to it, the set of
+	// processes that get frames of this window; from it, the set of processes
+	// that have frames for the receiver.
+	Mask []uint64
 }
 
 // Bounds of what a decoder accepts.
 const (
 	maxPort     = 1 << 12
+	maxProcs    = 1 << 12
 	minFrameEnc = 4 // slot, mask, time
 )
 
@@ -81,6 +86,10 @@ func (c *Content) Encode(b []byte) []byte {
 	var p predictor
 	b = putTime(b, c.Now)
 	b = putSummary(b, &c.Summary)
+	b = append(b, byte(len(c.Mask)))
+	for _, w := range c.Mask {
+		b = binary.AppendUvarint(b, w)
+	}
 	b = binary.AppendUvarint(b, uint64(len(c.Remotes)))
 	for i := range c.Remotes {
 		r := &c.Remotes[i]
@@ -213,6 +222,9 @@ func Decode(b []byte) (*Content, error) {
 		*t = d.time()
 	}
 	c.Summary.Outstanding = d.varint()
+	for range min(int(d.u8()), maxProcs/64) {
+		c.Mask = append(c.Mask, d.uvarint())
+	}
 	n := d.count(6)
 	if n > 0 {
 		c.Remotes = make([]actors.Remote, 0, n)

@@ -79,14 +79,16 @@ func BenchmarkWindows(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer srv.Shutdown()
-	for _, procs := range []int{2, 4} {
-		b.Run(fmt.Sprint("procs=", procs), func(b *testing.B) {
+	for _, procs := range []int{2, 4, 6, 12, -4, -6, -12} {
+		viaHub := procs < 0
+		procs = max(procs, -procs)
+		b.Run(fmt.Sprint("procs=", procs, ",hub=", viaHub), func(b *testing.B) {
 			s := testSpec(14)
-			s.Burst = 400
+			s.Burst = 150
 			for i := 0; b.Loop(); i++ {
 				var ps []*proc
 				for k := range procs {
-					ps = append(ps, start(b, dial(b, srv.ClientURL(), "x"), s, k, procs, func(c *Config) { c.Run = fmt.Sprint("b", procs, "x", i) }))
+					ps = append(ps, start(b, dial(b, srv.ClientURL(), "x"), s, k, procs, func(c *Config) { c.Run, c.Hub = fmt.Sprintf("b%d%v%d", procs, viaHub, i), viaHub }))
 				}
 				t0 := time.Now()
 				_, st := finish(b, ps)
