@@ -56,6 +56,26 @@ workload:
 faults:
   - {name: noise, kind: loss, target: "leaf1:uplink1", at: 0us, for: 2ms, probability: 0.01}
 `,
+	"changes": `
+schema: 1
+name: changes
+topology: {spines: 2, leaves: 2, servers: 4}
+switches: {all: {buffer: {size: 512KB}, ecn: off}}
+workload:
+  - {name: burst, pattern: incast, from: [rnic1, rnic2, rnic3, rnic5, rnic6], to: rnic8, verb: write, size: 200KB}
+  - {name: read, from: rnic4, to: rnic7, verb: read, size: 100KB, count: 3}
+  - {name: tcp, from: rnic1, to: rnic8, transport: tcp, size: 100KB}
+faults:
+  - {name: noise, kind: loss, target: "leaf1:uplink1", at: 0us, for: 300us, probability: 0.02}
+  - {name: small, kind: buffer, target: leaf2, at: 60us, for: 40us, size: 300KB}
+changes:
+  - {name: alpha, set: switches.leaf.pfc.alpha, to: 1/64, at: 30us, for: 50us}
+  - {name: mark, set: switches.all.ecn.kmin, to: 5KB, at: 40us, for: 200us}
+  - {name: top, set: switches.devices.leaf2.ecn.kmax, to: 20KB, at: 50us, for: 100us}
+  - {name: cc, set: rnics.all.dcqcn.rpg_ai_rate, to: 200Mbps, at: 70us}
+  - {name: timer, set: rnics.devices.rnic4.qp.timeout, to: 6, at: 20us, for: 2ms}
+  - switches.all.ecmp.seed=7 at=90us for=60us name=hash
+`,
 	"ties": `
 schema: 1
 name: ties

@@ -91,10 +91,10 @@ type Fabric struct {
 	meta   *report.Meta
 	// settings is what the changes of this run put in force when.
 	settings *topology.Timeline
-	start  time.Time
-	rec    []record.Record
-	nextS  clock.Time
-	dead   deadlocks
+	start    time.Time
+	rec      []record.Record
+	nextS    clock.Time
+	dead     deadlocks
 }
 
 // Build makes the actors of the hosted devices and the engine over them. A nil

@@ -35,7 +35,7 @@ func (r *resolver) render() []byte {
 	nics := r.root.get("rnics")
 	allNIC := one("all", overlay(expandNIC(defaults().path("rnics", "all")), expandNIC(nics.get("all"))))
 	put("rnics", r.renderLayers(allNIC, nics, nil, expandNIC))
-	for _, k := range []string{"workload", "faults", "capture", "telemetry", "expect"} {
+	for _, k := range []string{"workload", "faults", "changes", "capture", "telemetry", "expect"} {
 		put(k, r.root.get(k))
 	}
 	var b bytes.Buffer

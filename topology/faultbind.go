@@ -25,6 +25,9 @@ func (p *Plan) bindFault(f *Fault) []*faultErr {
 	if kind == nil {
 		return []*faultErr{{"kind", f.Kind, "is no kind of fault", ""}}
 	}
+	if f.Kind == setKind {
+		return p.bindSet(f)
+	}
 	var errs []*faultErr
 	if e := p.bindTarget(kind, f); e != nil {
 		errs = append(errs, e)
@@ -170,18 +173,26 @@ func (p *Plan) nearName(s string) string {
 
 // faults reads the file's faults, names the unnamed and binds them.
 func (r *resolver) faults() {
-	list := r.root.get("faults")
-	if list == nil {
-		return
-	}
+	r.plan.root = r.root // with what it named inlined
 	seen := map[string]string{}
 	count := map[string]int{}
-	for i, n := range list.items {
-		field := fmt.Sprintf("faults[%d]", i)
+	at := map[int]*node{}
+	r.eachFault("faults", r.readFault, seen, count, at)
+	r.eachFault("changes", r.readChange, seen, count, at)
+	r.checkChanges(at)
+}
+
+// eachFault reads one list of faults or changes into the plan.
+func (r *resolver) eachFault(list string, read func(*node, string) (*Fault, bool), seen map[string]string, count map[string]int, at map[int]*node) {
+	if r.root.get(list) == nil {
+		return
+	}
+	for i, n := range r.root.get(list).items {
+		field := fmt.Sprintf("%s[%d]", list, i)
 		if id := n.str("name"); id != "" {
-			field = "faults." + clip(id)
+			field = list + "." + clip(id)
 		}
-		f, ok := r.readFault(n, field)
+		f, ok := read(n, field)
 		if !ok {
 			continue
 		}
@@ -198,6 +209,7 @@ func (r *resolver) faults() {
 		for _, e := range r.plan.bindFault(f) {
 			r.failFault(n, field, e)
 		}
+		at[len(r.plan.Faults)] = n
 		r.plan.Faults = append(r.plan.Faults, *f)
 	}
 }

@@ -17,11 +17,12 @@ type paramSpec struct {
 type faultTarget uint8
 
 const (
-	onCable  faultTarget = iota // device:port, either end
-	onPort                      // device:port; an RNIC alone means its port 1
-	onDevice                    // any device
-	onSwitch                    // a switch, or a port of it
-	onNIC                       // an RNIC
+	onCable   faultTarget = iota // device:port, either end
+	onPort                       // device:port; an RNIC alone means its port 1
+	onDevice                     // any device
+	onSwitch                     // a switch, or a port of it
+	onNIC                        // an RNIC
+	onSetting                    // the path of a setting
 )
 
 type faultKind struct {
@@ -40,10 +41,10 @@ var (
 )
 
 var faultKinds = []faultKind{
-	{"link-down", onCable, false, []paramSpec{{"hold", pDuration, false}, {"detect", pDuration, false}}, nil},
+	{"link-down", onCable, false, []paramSpec{{"hold", pDuration, false}, {"detect", pDuration, false}, {"withdraw", pDuration, false}}, nil},
 	{"link-flap", onCable, false, []paramSpec{{"hold", pDuration, false}, {"period", pDuration, false}, {"duty", sProb, false}}, []string{"period"}},
 	{"one-way", onCable, false, []paramSpec{{"hold", pDuration, false}, {"dir", dirSpec, false}}, nil},
-	{"device-down", onDevice, false, []paramSpec{{"hold", pDuration, false}, {"boot", pDuration, false}}, nil},
+	{"device-down", onDevice, false, []paramSpec{{"hold", pDuration, false}, {"boot", pDuration, false}, {"withdraw", pDuration, false}}, nil},
 	{"drain", onDevice, false, []paramSpec{{"hold", pDuration, false}}, nil},
 	{"rate", onCable, false, []paramSpec{{"to", sRate, false}}, []string{"to"}},
 	{"ber", onCable, false, []paramSpec{{"to", sProb, false}, {"dir", dirSpec, false}}, []string{"to"}},
@@ -76,6 +77,7 @@ var faultKinds = []faultKind{
 	{"pcie-stall", onNIC, false, rqParams, nil},
 	{"early-rnr", onNIC, false, rqParams, nil},
 	{"qp-error", onNIC, false, rqParams, nil},
+	{setKind, onSetting, false, []paramSpec{{"to", sText, false}}, []string{"to"}},
 }
 
 // chanceParams thin out the frames that match.

@@ -259,27 +259,6 @@ type NIC struct {
 	TCP        TCPParams
 }
 
-// Host is what a server's software costs. The kernel path (`transport: tcp`)
-// copies every byte and takes StackLatency each way; RDMA only posts and polls
-// (switch §0.1).
-type Host struct {
-	StackLatency clock.Duration // application to NIC, and NIC to application
-	Copies       int            // of every byte, at each end
-	CopyRate     clock.Rate     // of one copy by one core
-	PerPacket    clock.Duration // CPU time of a segment or acknowledgement beside copying
-	PerRequest   clock.Duration // CPU time to post an RDMA request and poll its completion
-}
-
-// TCPParams are those of TCP streams.
-type TCPParams struct {
-	MTU            int // of the IP packet; MSS = MTU - 40
-	DCTCP          bool
-	InitialWindow  int   // segments
-	Window         int64 // receive window, bytes
-	RTOMin, RTOMax clock.Duration
-	Retries        int
-}
-
 // QPParams are the attributes of a queue pair.
 type QPParams struct {
 	Timeout      uint8
@@ -478,6 +457,7 @@ type Fault struct {
 	Peer   int32          // other end of the cable
 	PPort  int
 	Match  Match
+	Devs   []int32           // of a change of settings: the devices it addresses
 	Params map[string]string // remaining parameters, validated; canonical text
 	Pos    string
 }

@@ -4,6 +4,27 @@ import "github.com/rocemu/rocemu/clock"
 
 // TCP streams and the host path they take.
 
+// Host is what a server's software costs. The kernel path (`transport: tcp`)
+// copies every byte and takes StackLatency each way; RDMA only posts and polls
+// (switch §0.1).
+type Host struct {
+	StackLatency clock.Duration // application to NIC, and NIC to application
+	Copies       int            // of every byte, at each end
+	CopyRate     clock.Rate     // of one copy by one core
+	PerPacket    clock.Duration // CPU time of a segment or acknowledgement beside copying
+	PerRequest   clock.Duration // CPU time to post an RDMA request and poll its completion
+}
+
+// TCPParams are those of TCP streams.
+type TCPParams struct {
+	MTU            int // of the IP packet; MSS = MTU - 40
+	DCTCP          bool
+	InitialWindow  int   // segments
+	Window         int64 // receive window, bytes
+	RTOMin, RTOMax clock.Duration
+	Retries        int
+}
+
 // saneStream checks what only TCP streams take.
 func (w *work) saneStream(l *line) {
 	if l.transport != TCP {

@@ -33,6 +33,9 @@ func (s *Switch) Schedule(plan *topology.Plan, f *topology.Fault, index int32) e
 func (s *Switch) ClearFault(index int32, t clock.Time) {
 	if x, ok := s.faults.(*faultPlan); ok {
 		x.d.Clear(index, t)
+		if s.timeline != nil {
+			s.timeline.End(index, t)
+		}
 	}
 }
 
@@ -134,6 +137,8 @@ func (x *faultPlan) act(now clock.Time, e fault.Event, out *actors.Outbox) {
 		s.SetECNOff(x.any(fault.ECNOff))
 	case fault.Hash:
 		x.hash()
+	case fault.Set:
+		x.settings(now, out)
 	case fault.Buffer:
 		if b := x.d.Active(fault.Buffer, 0); b != nil {
 			s.SetBuffer(now, b.Size, out)

@@ -20,6 +20,13 @@ type Scheduler struct {
 // bytes a round, so one visit to a queue always lets it send (O(1)).
 func NewScheduler(s *[8]topology.Sched, mtu int) Scheduler {
 	var x Scheduler
+	x.setWeights(s, mtu)
+	return x
+}
+
+// setWeights replaces what NewScheduler set; deficits and turn stay.
+func (x *Scheduler) setWeights(s *[8]topology.Sched, mtu int) {
+	x.strict, x.quantum = 0, [8]int64{}
 	least := 0
 	for _, q := range s {
 		if w := max(q.Weight, 1); !q.Strict && (least == 0 || w < least) {
@@ -33,7 +40,6 @@ func NewScheduler(s *[8]topology.Sched, mtu int) Scheduler {
 		}
 		x.quantum[i] = (int64(mtu)*int64(max(q.Weight, 1)) + int64(least) - 1) / int64(least)
 	}
-	return x
 }
 
 // Pick returns the queue to serve among those in ready (not 0). head returns

@@ -21,6 +21,7 @@ func (s *Switch) Snapshot(w *snap.Writer) {
 		w.U64(v)
 	}
 	w.Time(s.lastWork)
+	w.Time(s.adopted)
 	w.Bool(s.down)
 	w.Bool(s.ecnOff)
 	w.Bool(s.hash.CRC)
@@ -55,6 +56,12 @@ func (s *Switch) Restore(r *snap.Reader) error {
 		*v = r.U64()
 	}
 	s.lastWork = r.Time()
+	if at := r.Time(); at != clock.Never && r.Err == nil {
+		if s.timeline == nil {
+			return fmt.Errorf("fabric: %s: state with changed settings, run without changes", s.name)
+		}
+		s.adopt(at)
+	}
 	s.down, s.ecnOff, s.hash.CRC, s.hash.Spray = r.Bool(), r.Bool(), r.Bool(), r.Bool()
 	s.hash.Seed, s.recSeq = r.U32(), r.U32()
 	for i := range s.drops {

@@ -21,6 +21,8 @@ const DefaultRecords = 1 << 16
 type Options struct {
 	MaxRecords int    // 0 = DefaultRecords
 	Faults     Faults // nil = none
+	// Timeline holds the changes of settings; nil = none will come.
+	Timeline *topology.Timeline
 }
 
 // Switch is a leaf, spine or core as an actor: a shared-buffer packet switch
@@ -63,6 +65,9 @@ type Switch struct {
 	groups [][]uint16
 	plan   *topology.Device
 	seed   uint64
+
+	timeline *topology.Timeline
+	adopted  clock.Time // when settings changed last, Never = not yet
 }
 
 // Hasher is the ECMP setting and its per-packet counter.
@@ -122,7 +127,7 @@ func New(plan *topology.Plan, dev int32, o Options) *Switch {
 		ports: make([]portState, n), route: d.Route, groups: d.Groups,
 		id: dev, name: d.Name, plan: d, seed: clock.HashString(plan.Seed, d.Name),
 		chain: actors.NewChain(plan.Seed, d.Name), cut: d.Switch.CutThrough,
-		faults: o.Faults, maxRec: o.MaxRecords,
+		faults: o.Faults, maxRec: o.MaxRecords, timeline: o.Timeline, adopted: clock.Never,
 	}
 	if s.maxRec == 0 {
 		s.maxRec = DefaultRecords
@@ -178,12 +183,16 @@ func (s *Switch) initWRED(p *portState, pp *topology.Port, i int) {
 	var w [8]WRED
 	any := false
 	for n := range w {
-		w[n] = NewWRED(&pp.ECN[n], clock.Mix(s.seed, uint64(i+1), uint64(n)))
+		w[n] = s.newWRED(pp, i, n)
 		any = any || w[n].Active()
 	}
 	if any {
 		p.wred = &w
 	}
+}
+
+func (s *Switch) newWRED(pp *topology.Port, i, q int) WRED {
+	return NewWRED(&pp.ECN[q], clock.Mix(s.seed, uint64(i+1), uint64(q)))
 }
 
 // ranks orders held frames before dequeues, inside by a keyed hash of the port.

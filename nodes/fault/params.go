@@ -170,6 +170,8 @@ func (p *params) read(s *Spec) {
 		p.link(s)
 	case Rate:
 		s.Rate = p.rate("to")
+	case Set:
+		p.get("to")
 	case SlowReceiver:
 		s.Rate = p.rate("drain")
 	case BER:

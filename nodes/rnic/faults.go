@@ -61,6 +61,9 @@ func (r *RNIC) Schedule(f *topology.Fault, index int32) error {
 func (r *RNIC) ClearFault(index int32, t clock.Time) {
 	if r.faults.d != nil {
 		r.faults.d.Clear(index, t)
+		if r.idx.Timeline != nil {
+			r.idx.Timeline.End(index, t)
+		}
 	}
 }
 
@@ -146,6 +149,8 @@ func (s *faultState) act(r *RNIC, now clock.Time, e fault.Event) {
 		s.rx.set(r, now, s.d)
 	case fault.RQEmpty, fault.RQPause, fault.MRNotReady, fault.NoResource, fault.EarlyRNR:
 		s.dressAll(r)
+	case fault.Set:
+		r.settings(now)
 	case fault.QPError:
 		if e.Phase == fault.Started {
 			s.breakQPs(r, now, e.Spec)

@@ -11,16 +11,18 @@ import (
 // RNIC, and the transport settings, one value for all QPs that agree. Built
 // once, read-only after.
 type Index struct {
-	plan  *topology.Plan
-	qps   [][]int32 // by RNIC number - 1: QP ids, by QPN
-	flows [][]int32 // by RNIC number - 1: flows that start there
-	recv  [][]int32 // by RNIC number - 1: flows that end there and need a word at start
-	gates [][]int32 // by RNIC number - 1: flows that are gated there
-	sinks [][]int32 // by RNIC number - 1: TCP flows that end there
-	tcp   map[tcpKey]*tcp.Config
-	cfgs  map[cfgKey]*qp.Config
-	dcqcn map[*topology.NIC]*cc.Params
-	swift map[*topology.NIC]*cc.SwiftParams
+	plan *topology.Plan
+	// Timeline holds the changes of settings; nil = none will come.
+	Timeline *topology.Timeline
+	qps      [][]int32 // by RNIC number - 1: QP ids, by QPN
+	flows    [][]int32 // by RNIC number - 1: flows that start there
+	recv     [][]int32 // by RNIC number - 1: flows that end there and need a word at start
+	gates    [][]int32 // by RNIC number - 1: flows that are gated there
+	sinks    [][]int32 // by RNIC number - 1: TCP flows that end there
+	tcp      map[tcpKey]*tcp.Config
+	cfgs     map[cfgKey]*qp.Config
+	dcqcn    map[*topology.NIC]*cc.Params
+	swift    map[*topology.NIC]*cc.SwiftParams
 }
 
 // tcpKey tells the settings of TCP streams apart.

@@ -58,7 +58,7 @@ func (r *RNIC) use(i int32) *pair {
 	p.prio = r.nic.PrioOf[pq.DSCP&63]
 	p.q = new(qp.QP)
 	p.q.Init(qp.Params{
-		Cfg: r.idx.of(r.k, pq), Counters: &r.cnt, Memory: &r.mem,
+		Cfg: r.config(p), Counters: &r.cnt, Memory: &r.mem,
 		QPN: FirstQPN + uint32(i), PeerQPN: other, Src: r.k, Dst: p.peer, SPort: pq.SPort, TOS: pq.DSCP<<2 | wire.ECT0,
 		SQPSN: wire.PSN(par.InitialPSN & wire.PSNMask), RQPSN: wire.PSN(peer.InitialPSN & wire.PSNMask),
 		AltPath: par.AltPort > 0,

@@ -28,6 +28,11 @@ type RNIC struct {
 	nic  *topology.NIC
 	k    uint32
 
+	dcqcn   *cc.Params
+	swift   *cc.SwiftParams
+	adopted clock.Time            // when settings changed last, Never = not yet
+	cfgs    map[cfgKey]*qp.Config // of queue pairs, once settings changed
+
 	ports []txPort
 	chain actors.Chain
 
@@ -103,6 +108,7 @@ func New(plan *topology.Plan, dev int32, idx *Index) *RNIC {
 		r.pairs[i].init(plan, r.k, id)
 	}
 	r.np = newNP(r.nic)
+	r.dcqcn, r.swift, r.adopted = idx.dcqcn[r.nic], idx.swift[r.nic], clock.Never
 	r.faults.init(r)
 	r.initFlows()
 	r.initSinks()

@@ -45,10 +45,16 @@ func (b *rxBuffer) init(r *RNIC) {
 	if peer.Switch != nil {
 		in.MTU, in.Cell = peer.Ports[p.PeerPort-1].MTU, peer.Switch.Cell
 	}
-	b.size, b.headroom = r.nic.RxBuffer, topology.HeadroomAuto(in).Bytes
+	b.headroom = topology.HeadroomAuto(in).Bytes
 	b.rate, b.line = p.Rate, p.Rate
-	b.quanta = max(r.ports[0].PauseSpan(r.nic.Quanta)/2, clock.Nanosecond)
 	b.done, b.refresh = clock.Never, clock.Never
+	b.resize(r)
+}
+
+// resize takes what the RNIC's settings say of the buffer.
+func (b *rxBuffer) resize(r *RNIC) {
+	b.size, b.prios = r.nic.RxBuffer, 0
+	b.quanta = max(r.ports[0].PauseSpan(r.nic.Quanta)/2, clock.Nanosecond)
 	for prio, on := range r.nic.Lossless {
 		if on {
 			b.prios |= 1 << prio

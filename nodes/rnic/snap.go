@@ -16,6 +16,7 @@ import (
 func (r *RNIC) Snapshot(w *snap.Writer) {
 	w.U64(r.chain.Hi)
 	w.U64(r.chain.Lo)
+	w.Time(r.adopted)
 	for i := range r.ports {
 		p := &r.ports[i]
 		p.Snapshot(w)
@@ -62,6 +63,12 @@ func (r *RNIC) Snapshot(w *snap.Writer) {
 // Restore reads what Snapshot wrote into a freshly built RNIC.
 func (r *RNIC) Restore(s *snap.Reader) error {
 	r.chain = actors.Chain{Hi: s.U64(), Lo: s.U64()}
+	if at := s.Time(); at != clock.Never && s.Err == nil {
+		if r.idx.Timeline == nil {
+			return fmt.Errorf("rnic %s: state with changed settings, run without changes", r.dev.Name)
+		}
+		r.adopt(at)
+	}
 	for i := range r.ports {
 		p := &r.ports[i]
 		p.Restore(s)

@@ -114,5 +114,10 @@ func TestTransport(t *testing.T) { testDir(t, "transport") }
 // TestDisasters runs the gallery.
 func TestDisasters(t *testing.T) { testDir(t, "disasters") }
 
-// TestClaims runs the comparisons.
-func TestClaims(t *testing.T) { testDir(t, "claims") }
+// TestKernelAgainstRDMA runs the article's first picture.
+func TestKernelAgainstRDMA(t *testing.T) {
+	res := run(t, filepath.Join(examples, "claims", "kernel-vs-rdma.yaml"), 1)
+	if res.Exit != report.ExitOK {
+		t.Errorf("verdict %q: %s", res.Verdict, res.VerdictReason)
+	}
+}

@@ -85,6 +85,9 @@ type DCQCN struct {
 	marked bool // mlx5: a CNP came in this alpha period
 }
 
+// SetParams replaces the parameters; rates, alpha and stages stay.
+func (d *DCQCN) SetParams(p *Params) { d.p = p }
+
 // Init makes d a reaction point at line rate.
 func (d *DCQCN) Init(p *Params, line clock.Rate) {
 	*d = DCQCN{p: p, line: line, rc: line, rt: line, alpha: uint64(p.InitialAlpha) << 20}

@@ -43,6 +43,9 @@ type Swift struct {
 	timeouts int
 }
 
+// SetParams replaces the parameters; the window stays.
+func (s *Swift) SetParams(p *SwiftParams) { s.p = p }
+
 // Init makes s a sender with the largest window.
 func (s *Swift) Init(p *SwiftParams) {
 	*s = Swift{p: p, cwnd: p.MaxCwnd * cwndOne, lastCut: -1, lastSent: -1}

@@ -78,6 +78,11 @@ func (c *Context) State() State { return c.state }
 // Config returns the QP's shared settings.
 func (c *Context) Config() *Config { return c.cfg }
 
+// SetConfig replaces the settings of a QP that is in use. MTU, recovery, queue
+// sizes and READ resources must be the same; budgets count anew from the next
+// progress, timers from when they are next armed.
+func (c *Context) SetConfig(cfg *Config) { c.cfg = cfg }
+
 // QPN returns this end's number; PeerQPN the other end's.
 func (c *Context) QPN() uint32     { return c.qpn }
 func (c *Context) PeerQPN() uint32 { return c.tmpl.DstQPN() }

@@ -1,0 +1,334 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rocemu/rocemu/clock"
+)
+
+// Changes of settings at a virtual time (`changes:` in a file, `emuctl set`).
+// A change is a fault of kind "set": its target is the path of a setting, its
+// parameter `to` the value. What is in force at an instant is the fabric file
+// with the values of all changes that are active laid on it, in name order, as
+// --set does: so the end of a change brings back exactly what was there.
+
+// setKind is the fault kind of a change.
+const setKind = "set"
+
+// liveSwitch and liveNIC are the settings that devices take over while they
+// run, below switches.LAYER, switches.LAYER.ports.CLASS and rnics.LAYER.
+var (
+	liveSwitch = []string{
+		"mtu", "buffer.size", "buffer.headroom_pool", "buffer.cap_per_pg", "buffer.reserve_off", "qos.dscp_to_tc", "qos.scheduler",
+		"pfc.alpha", "pfc.xoff", "pfc.guaranteed", "pfc.xon_offset", "pfc.headroom", "pfc.quanta", "lossy", "ecn", "ecmp",
+	}
+	livePG  = []string{"alpha", "xoff", "guaranteed", "xon_offset", "headroom"}
+	liveNIC = []string{
+		"cnp_dscp", "dcqcn", "swift", "pfc.priorities", "pfc.quanta", "rx_buffer", "ack", "host",
+		"qp.timeout", "qp.retry_cnt", "qp.rnr_retry", "qp.min_rnr_timer", "qp.timeout_mode", "qp.timeout_window", "qp.timeout_floor",
+		"qp.rnr_decode", "qp.dup_ack", "qp.rnr_early", "qp.recv_repost", "personality.nak_latency", "personality.read_nak_latency",
+		"personality.react_latency", "personality.ack_freq_log", "personality.retry7_infinite", "personality.nak_reload",
+		"personality.nack_triggers_cnp", "personality.cnp_floor", "personality.slow_restart",
+	}
+)
+
+// liveText tells what can change live.
+func liveText() string {
+	return "can change while the fabric runs: switches.all|leaf|spine|core|devices.NAME[.ports.CLASS].{" + strings.Join(liveSwitch, " ") +
+		" pfc.PRIORITY.…}, rnics.all|devices.NAME.{" + strings.Join(liveNIC, " ") + "}"
+}
+
+// covers returns the devices that a path addresses, or why it cannot change.
+func (p *Plan) covers(path string) ([]int32, *faultErr) {
+	steps := strings.Split(path, ".")
+	bad := func(msg string) ([]int32, *faultErr) { return nil, &faultErr{"set", path, msg, ""} }
+	if len(steps) < 3 || steps[0] != "switches" && steps[0] != "rnics" {
+		return bad("cannot change while the fabric runs; " + liveText())
+	}
+	nic := steps[0] == "rnics"
+	layer, rest := steps[1], steps[2:]
+	if layer == "devices" {
+		if len(rest) < 2 {
+			return bad("names no setting of a device")
+		}
+		layer, rest = rest[0], rest[1:]
+		d := p.Device(layer)
+		if d == nil || (d.Kind == RNIC) != nic {
+			return nil, &faultErr{"set", path, "no such device in this section", p.nearName(layer)}
+		}
+		return []int32{d.ID}, liveSetting(path, nic, rest)
+	}
+	var out []int32
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if (d.Kind == RNIC) == nic && (layer == "all" || !nic && layer == roleNames[d.Kind]) {
+			out = append(out, d.ID)
+		}
+	}
+	if len(out) == 0 {
+		return bad("addresses no device")
+	}
+	return out, liveSetting(path, nic, rest)
+}
+
+// liveSetting checks the part of a path below its layer.
+func liveSetting(path string, nic bool, rest []string) *faultErr {
+	list := liveNIC
+	if !nic {
+		if list = liveSwitch; rest[0] == "ports" && len(rest) > 2 {
+			rest = rest[2:]
+		}
+		if len(rest) == 3 && rest[0] == "pfc" && slices.Contains(livePG, rest[2]) {
+			if _, err := strconv.Atoi(rest[1]); err == nil {
+				return nil
+			}
+		}
+	}
+	have := strings.Join(rest, ".")
+	for _, k := range list {
+		if have == k || strings.HasPrefix(have, k+".") {
+			return nil
+		}
+	}
+	return &faultErr{"set", path, "cannot change while the fabric runs; " + liveText(), nearest(have, list)}
+}
+
+// bindSet looks a change up and checks its value by itself; whether it fits the
+// rest of what is in force then, the timeline finds out.
+func (p *Plan) bindSet(f *Fault) []*faultErr {
+	f.Dev, f.Port, f.Cable, f.Peer = -1, 0, -1, -1
+	devs, e := p.covers(f.Target)
+	if e != nil {
+		return []*faultErr{e}
+	}
+	f.Devs = devs
+	root, errs := applySet(p.root, f.Target+"="+f.Params["to"], 1)
+	if len(errs) == 0 {
+		c := &checker{}
+		c.check(root, fileSpec(), "")
+		errs = c.errs
+	}
+	if len(errs) > 0 {
+		return []*faultErr{{"to", f.Params["to"], errs[0].Msg, errs[0].Hint}}
+	}
+	return nil
+}
+
+// checkChanges resolves what is in force at each start and end of the file's
+// changes; at holds their places by index.
+func (r *resolver) checkChanges(at map[int]*node) {
+	t := NewTimeline(r.plan)
+	for i := range r.plan.Faults {
+		if f := &r.plan.Faults[i]; f.Kind == setKind {
+			t.insert(f, int32(i))
+		}
+	}
+	if len(t.all) == 0 || len(r.errs) > 0 {
+		return
+	}
+	if c, err := t.rebuild(); err != nil {
+		n := at[int(c)]
+		r.fail(n, "changes."+clip(r.plan.Faults[c].Name), r.plan.Faults[c].Params["to"], err.Error(), "")
+	}
+}
+
+// Variant resolves the devices of the plan's file with settings laid on it,
+// PATH=VALUE each. Workload and faults are left out.
+func (p *Plan) Variant(sets []string) (*Plan, error) {
+	r := &resolver{plan: &Plan{}, root: p.root}
+	for i, s := range sets {
+		root, errs := applySet(r.root, s, i+1)
+		r.root = root
+		r.errs = append(r.errs, errs...)
+	}
+	r.check(r.root, fileSpec(), "")
+	v := r.plan
+	v.Name, v.Seed, v.root = p.Name, p.Seed, r.root
+	if len(r.errs) == 0 && r.buildTopology() {
+		v.byName = r.dev
+		r.switches()
+		r.rnics()
+		if len(r.errs) == 0 {
+			r.couple()
+		}
+	}
+	if len(r.errs) > 0 {
+		return nil, r.errs.sorted()
+	}
+	return v, nil
+}
+
+// Timeline is what is in force when, as the changes of a run have it.
+type Timeline struct {
+	base   *Plan
+	all    []change // by (name, index)
+	stages []stage  // by time
+	cache  map[string]*Plan
+}
+
+type change struct {
+	index     int32
+	name, set string
+	at, until clock.Time
+}
+
+type stage struct {
+	at   clock.Time
+	plan *Plan
+}
+
+// NewTimeline is the timeline without changes.
+func NewTimeline(p *Plan) *Timeline { return &Timeline{base: p, cache: map[string]*Plan{"": p}} }
+
+// Add takes a change in. Its start must not have been passed.
+func (t *Timeline) Add(f *Fault, index int32) error {
+	had := slices.Clone(t.all)
+	t.insert(f, index)
+	if _, err := t.rebuild(); err != nil {
+		t.all = had
+		return err
+	}
+	return nil
+}
+
+func (t *Timeline) insert(f *Fault, index int32) {
+	c := change{index: index, name: f.Name, set: f.Target + "=" + f.Params["to"], at: f.At, until: clock.Never}
+	if f.For > 0 {
+		c.until = f.At.Add(f.For)
+	}
+	t.all = slices.DeleteFunc(t.all, func(x change) bool { return x.index == index })
+	t.all = append(t.all, c)
+	slices.SortFunc(t.all, func(a, b change) int {
+		if a.name != b.name {
+			return strings.Compare(a.name, b.name)
+		}
+		return int(a.index - b.index)
+	})
+}
+
+// End lets a change end at an instant, at its start if that lies behind it.
+func (t *Timeline) End(index int32, at clock.Time) {
+	for i := range t.all {
+		if c := &t.all[i]; c.index == index && at < c.until {
+			c.until = max(at, c.at)
+			if _, err := t.rebuild(); err != nil {
+				c.until = clock.Never // what is left would not resolve: it stays
+			}
+			return
+		}
+	}
+}
+
+// At returns the plan whose devices' settings are in force at an instant.
+func (t *Timeline) At(now clock.Time) *Plan {
+	p := t.base
+	for i := range t.stages {
+		if t.stages[i].at > now {
+			break
+		}
+		p = t.stages[i].plan
+	}
+	return p
+}
+
+// rebuild resolves what is in force from each start and end on. When that
+// fails it names a change that starts or ends there, and nothing is different.
+func (t *Timeline) rebuild() (index int32, err error) {
+	var times []clock.Time
+	for _, c := range t.all {
+		times = append(times, c.at, c.until)
+	}
+	slices.Sort(times)
+	var stages []stage
+	for _, at := range slices.Compact(times) {
+		if at == clock.Never {
+			break
+		}
+		p, err := t.resolve(at)
+		if err != nil {
+			for _, c := range t.all {
+				if c.at == at || c.until == at {
+					index = c.index
+				}
+			}
+			return index, fmt.Errorf("the settings in force at %v: %w", at, err)
+		}
+		stages = append(stages, stage{at, p})
+	}
+	t.stages = stages
+	return 0, nil
+}
+
+func (t *Timeline) resolve(at clock.Time) (*Plan, error) {
+	var sets []string
+	for _, c := range t.all {
+		if c.at <= at && at < c.until {
+			sets = append(sets, c.set)
+		}
+	}
+	key := strings.Join(sets, "\n")
+	if p := t.cache[key]; p != nil {
+		return p, nil
+	}
+	p, err := t.base.Variant(sets)
+	if err == nil {
+		t.cache[key] = p
+	}
+	return p, err
+}
+
+// ParseSet reads PATH=VALUE as a change; names in it are not looked up.
+func ParseSet(s string) (*Fault, error) {
+	path, val, ok := strings.Cut(s, "=")
+	if !ok || path == "" || val == "" {
+		return nil, fmt.Errorf("set %q: must be PATH=VALUE, such as switches.leaf.ecn.kmin=50KB", s)
+	}
+	return ParseFault(setKind + " " + path + " to=" + strings.ReplaceAll(val, " ", ""))
+}
+
+// changeSpec is an item of `changes`.
+func changeSpec() *spec {
+	s := mapOf(key("name", sText, "name of the change"), key("set", sText, "path of a switch or RNIC setting"),
+		key("to", &spec{kind: kText, orSeq: seqOf(sText)}, "value"), key("at", sDuration, "start"), key("for", sDuration, "length"))
+	s.orScalar = sExpr
+	return s
+}
+
+// readChange makes a fault of an item of `changes`: a mapping, or the text
+// PATH=VALUE at=… for=… name=….
+func (r *resolver) readChange(n *node, field string) (*Fault, bool) {
+	var f *Fault
+	var errs []*faultErr
+	switch n.kind {
+	case nScalar:
+		set, rest, _ := strings.Cut(strings.TrimSpace(n.text), " ")
+		path, val, _ := strings.Cut(set, "=")
+		f, errs = parseFaultText(setKind + " " + path + " to=" + val + " " + rest)
+	case nMap:
+		kv := [][2]string{{"kind", setKind}}
+		for _, e := range n.keys {
+			switch k := e.key; {
+			case e.val.kind == nNull:
+			case k == "set":
+				kv = append(kv, [2]string{"target", text(e.val)})
+			case e.val.kind == nSeq:
+				kv = append(kv, [2]string{k, "[" + text(e.val) + "]"})
+			default:
+				kv = append(kv, [2]string{k, text(e.val)})
+			}
+		}
+		f, errs = buildFault(kv)
+	default:
+		return nil, false
+	}
+	for _, e := range errs {
+		if e.key == "target" {
+			e.key = "set"
+		}
+		r.failFault(n, field, e)
+	}
+	return f, len(errs) == 0
+}
