@@ -43,6 +43,10 @@ type runner struct {
 	ended       atomic.Bool
 }
 
+// hubFrom is the number of slots from which summaries go through one of them:
+// below it all-to-all batches save a hop, above it their number costs more.
+const hubFrom = 5
+
 func (r *runner) state(s string) { r.phase.Store(&s) }
 
 // execute runs to the end of the run or of ctx. An error other than a fence or
@@ -70,7 +74,7 @@ func (r *runner) execute(ctx context.Context) (err error) {
 	}
 	key := r.node.key(r.run, r.hash)
 	c, err := natsbus.New(r.node.bus, natsbus.Config{
-		Run: r.run, Key: key, Self: r.slot, Owner: r.owner, Procs: r.slots, Resume: resume,
+		Run: r.run, Key: key, Self: r.slot, Owner: r.owner, Procs: r.slots, Resume: resume, Hub: r.slots >= hubFrom,
 		GiveUp: r.node.cfg.GiveUp, Dir: r.node.cfg.Data, Renewed: r.inc > 1 || r.start != nil, Retain: r.node.cfg.Retain,
 	})
 	if err != nil {

@@ -84,8 +84,8 @@ func TestLiveEqualsFile(t *testing.T) {
 	if got.Digest != want.Digest || got.Faults["lose"].Hits != 2 || run.Moves == 0 {
 		t.Errorf("digest %s, alone %s; %d hits, %d moves", got.Digest, want.Digest, got.Faults["lose"].Hits, run.Moves)
 	}
-	if got.Verdict != report.Complete || got.Totals.Retransmitted != want.Totals.Retransmitted || want.Totals.Retransmitted == 0 {
-		t.Errorf("verdict %s, %d retransmitted, alone %d", got.Verdict, got.Totals.Retransmitted, want.Totals.Retransmitted)
+	if got.Verdict != report.Complete || got.Totals.DroppedFrames != want.Totals.DroppedFrames || want.Totals.DroppedFrames == 0 {
+		t.Errorf("verdict %s, %d dropped, alone %d", got.Verdict, got.Totals.DroppedFrames, want.Totals.DroppedFrames)
 	}
 	again, err := l.c.Submit(within(t, 10*time.Second), coord.RunSpec{Restore: "after", Files: []coord.File{{Name: "after"}}})
 	if err != nil {
