@@ -14,8 +14,9 @@ func newConfig(seed uint64, nic *topology.NIC, par, other *topology.QPParams, mt
 		MTU: mtu, RetryCnt: par.RetryCnt, RNRRetry: par.RNRRetry, MinRNRTimer: par.MinRNRTimer, SendQueue: par.SendQueue,
 		WindowT4: par.WindowT4, RNRLinear: par.RNRLinear,
 		MaxRdAtomic: par.MaxRdAtomic, MaxDestRdAtomic: par.MaxDestRd, PSNWindow: par.PSNWindow,
-		AckEvery: nic.AckEvery, AckFreqLog: p.AckFreqLog,
-		RecvQueue: par.RecvQueue, RecvRepost: par.RecvRepost, RecvBatch: max(par.RecvBatch, 1), DupAckAll: par.DupAckAll,
+		AckEvery:   nic.AckEvery || nic.Congestion == "swift", // a window moves by acknowledgements alone
+		AckFreqLog: p.AckFreqLog,
+		RecvQueue:  par.RecvQueue, RecvRepost: par.RecvRepost, RecvBatch: max(par.RecvBatch, 1), DupAckAll: par.DupAckAll,
 		PartialRead: par.PartialRead, ImpliedNAK: par.ImpliedNAK, Credits: par.Credits,
 		NakLatency: p.NakLatency, ReadNakLatency: p.ReadNakLatency, ReactLatency: p.ReactLatency,
 		MBit: p.MBit, Retry7Infinite: p.Retry7Infinite, NakReload: p.NakReload, OOSBehindRNR: p.OOSBehindRNR,

@@ -17,6 +17,14 @@ import (
 	"github.com/rocemu/rocemu/topology"
 )
 
+// variants are settings laid on the fabric; a seed takes one by its number.
+var variants = [][]string{
+	nil,
+	{"switches.all.mode=cut-through", "rnics.all.recovery=selective-repeat"},
+	{"switches.all.pfc.priorities=[]", "rnics.all.ack=every", "rnics.all.congestion=none"},
+	{"rnics.all.congestion=swift", "rnics.all.mtu=4096", "switches.all.ecmp.spray=packet", "rnics.all.personality.oos_behind_rnr=true"},
+}
+
 const fabric = `
 schema: 1
 name: chaos
@@ -35,9 +43,9 @@ func seeds() uint64 {
 	return 60
 }
 
-func load(t *testing.T) *topology.Plan {
+func load(t *testing.T, seed uint64) *topology.Plan {
 	t.Helper()
-	plan, _, err := topology.ParseBytes("chaos.yaml", []byte(fabric))
+	plan, _, err := topology.ParseBytes("chaos.yaml", []byte(fabric), variants[seed%uint64(len(variants))]...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,15 +62,18 @@ func run(t *testing.T, plan *topology.Plan, workers int) *report.Result {
 }
 
 func TestSeedsConverge(t *testing.T) {
-	clean := run(t, load(t), 1)
-	if err := chaos.Judge(load(t), clean); err != nil {
-		t.Fatalf("without faults: %v", err)
+	horizons := make([]clock.Duration, len(variants))
+	for v := range variants {
+		clean := run(t, load(t, uint64(v)), 1)
+		if err := chaos.Judge(load(t, uint64(v)), clean); err != nil {
+			t.Fatalf("without faults, %v: %v", variants[v], err)
+		}
+		horizons[v] = clock.Duration(clean.VirtualNS)
 	}
-	horizon := clock.Duration(clean.VirtualNS)
 	for seed := range seeds() {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
-			plan := load(t)
+			plan, horizon := load(t, seed), horizons[seed%uint64(len(variants))]
 			faults, err := chaos.Draw(plan, seed, horizon)
 			if err != nil {
 				t.Fatal(err)
@@ -73,18 +84,59 @@ func TestSeedsConverge(t *testing.T) {
 				t.Fatalf("seed %d: %v\n%srepeat with: CHAOS_SEEDS=%d go test ./sim/chaos -run TestSeedsConverge/%d$",
 					seed, err, chaos.Text(faults), seed+1, seed)
 			}
-			again := load(t)
+			again := load(t, seed)
 			again.Faults = faults
 			if b := run(t, again, 2); b.Digest != res.Digest {
 				t.Errorf("seed %d: digest %s with one worker, %s with two\n%s", seed, res.Digest, b.Digest, chaos.Text(faults))
+			}
+			cut := load(t, seed)
+			cut.Faults, cut.Window = faults, cut.Window/3
+			if b := run(t, cut, 1); b.Digest != res.Digest {
+				t.Errorf("seed %d: digest depends on the window\n%s", seed, chaos.Text(faults))
+			}
+			at := clock.Time(clock.Mix(seed, 1, 2) % uint64(horizon))
+			if d := resumed(t, seed, faults, at); d != "" && d != res.Digest {
+				t.Errorf("seed %d: digest %s, %s when saved at %v and restored\n%s", seed, res.Digest, d, at, chaos.Text(faults))
 			}
 		})
 	}
 }
 
+// resumed saves a run at an instant, restores it elsewhere and finishes it;
+// "" when the run had ended before.
+func resumed(t *testing.T, seed uint64, faults []topology.Fault, at clock.Time) string {
+	t.Helper()
+	build := func() *sim.Fabric {
+		plan := load(t, seed)
+		plan.Faults = faults
+		f, err := sim.Build(plan, nil, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(f.Engine.Close)
+		return f
+	}
+	a, b := build(), build()
+	held, _, err := a.RunTo(context.Background(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !held {
+		return ""
+	}
+	if err := b.Restore(a.Save()); err != nil {
+		t.Fatal(err)
+	}
+	res, err := b.Engine.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sim.Digest(b.Plan, b.Parts(res.At))
+}
+
 // TestDrawIsAFunctionOfTheSeed: equal seeds draw equal faults, others do not.
 func TestDrawIsAFunctionOfTheSeed(t *testing.T) {
-	plan := load(t)
+	plan := load(t, 0)
 	text := func(seed uint64) string {
 		f, err := chaos.Draw(plan, seed, clock.Millisecond)
 		if err != nil {
