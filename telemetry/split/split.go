@@ -1,0 +1,265 @@
+// Package split tells where each flow's time went: host, pipeline,
+// serialisation, fibre, queue, pause, retransmission, adding up to the flow's
+// completion time exactly. It watches the frames of chosen queue pairs on every
+// cable (taps between windows, nothing in the model) and walks back from the
+// completion along what each event waited for. Start at [New].
+package split
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rocemu/rocemu/actors"
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/record"
+	"github.com/rocemu/rocemu/nodes/wire"
+	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/topology"
+)
+
+// Part numbers a share.
+type Part int
+
+// Shares of a flow's time.
+const (
+	Host           Part = iota // waiting in an RNIC: pacing, window, other queue pairs, the answer's way out
+	Pipeline                   // fixed latency of RNICs and switches
+	Serialisation              // bits onto cables
+	Fibre                      // propagation
+	Queue                      // waiting in switches, pauses apart
+	Pause                      // waiting while the port was paused by PFC
+	Retransmission             // from a loss to the last packet sent again for it, at the sender
+	NumParts
+)
+
+// Names of the parts.
+var Names = [NumParts]string{"host", "pipeline", "serialisation", "fibre", "queue", "pause", "retransmission"}
+
+// Limits: larger workloads are watched in part.
+const (
+	MaxFlows   = 64
+	MaxPackets = 200_000 // of all watched flows together
+	maxSteps   = 1 << 22 // of one walk
+)
+
+// Split is a flow's time.
+type Split struct {
+	Flow  int32
+	Start clock.Time
+	End   clock.Time
+	Parts [NumParts]clock.Duration
+}
+
+// hop is one cable that a frame crossed: which port it left, and when it
+// reached the state of the other end.
+type hop struct {
+	port *topology.Port
+	dev  int32
+	at   clock.Time
+}
+
+// key names a frame of a queue pair; acknowledgements by their ordinal.
+type key struct {
+	psn, index uint32
+	op, iter   uint8
+	toward     bool // from requester to responder
+}
+
+// frame is a frame and its way.
+type frame struct {
+	key
+	hops []hop
+	sent clock.Time // dequeue at its sender
+	slot clock.Duration
+}
+
+// pair is a watched queue pair.
+type pair struct {
+	q       *topology.QP
+	flow    int32
+	prio    uint8
+	frames  map[key]*frame
+	sides   [2][]*frame // by sender: responder, requester; in order of sent
+	trouble []interval
+}
+
+type interval struct{ from, to clock.Time }
+
+// Watcher collects what splits are made of.
+type Watcher struct {
+	plan   *topology.Plan
+	pairs  map[end]*pair
+	list   []*pair
+	taps   []tap
+	pauses map[place][]interval
+}
+
+type end struct{ rnic, qpn uint32 }
+
+type place struct {
+	dev  int32
+	port uint16
+	prio uint8
+}
+
+type tap struct {
+	*actors.Tap
+	port *topology.Port
+	dev  int32
+}
+
+// New watches the flows of a built fabric that fit the limits; nil when none
+// does.
+func New(f *sim.Fabric) *Watcher {
+	w := &Watcher{plan: f.Plan, pairs: map[end]*pair{}, pauses: map[place][]interval{}}
+	left := int64(MaxPackets)
+	for i := range f.Plan.Flows {
+		fl := &f.Plan.Flows[i]
+		if len(w.list) == MaxFlows {
+			break
+		}
+		if fl.Transport != topology.RC || fl.QP < 0 || fl.Count < 1 || len(f.Plan.QPs[fl.QP].Flows) != 1 {
+			continue
+		}
+		q := &f.Plan.QPs[fl.QP]
+		if n := fl.Count * (fl.Size/int64(q.MTU) + 1); n <= left {
+			left -= n
+			w.add(q, fl)
+		}
+	}
+	if len(w.list) == 0 {
+		return nil
+	}
+	for i := range f.Plan.Devices {
+		d := &f.Plan.Devices[i]
+		for p := range d.Ports {
+			port := &d.Ports[p]
+			if t := f.Engine.TapTo(port.Peer, port.PeerPort); t != nil {
+				w.taps = append(w.taps, tap{t, port, int32(i)})
+			}
+		}
+	}
+	return w
+}
+
+func (w *Watcher) add(q *topology.QP, fl *topology.Flow) {
+	p := &pair{q: q, flow: fl.ID, frames: map[key]*frame{}}
+	p.prio = w.plan.Devices[w.plan.RNICs[q.A-1]].NIC.PrioOf[fl.DSCP&63]
+	w.pairs[end{q.A, q.AQPN}], w.pairs[end{q.B, q.BQPN}] = p, p
+	w.list = append(w.list, p)
+}
+
+// Between reads the taps; it is called between windows, and once at the end.
+func (w *Watcher) Between() {
+	for i := range w.taps {
+		t := &w.taps[i]
+		t.Read(func(f *wire.Frame) { w.see(t, f) })
+	}
+}
+
+// see notes that a frame crossed a cable.
+func (w *Watcher) see(t *tap, f *wire.Frame) {
+	if f.Kind != wire.KindData && f.Kind != wire.KindAck {
+		return
+	}
+	p := w.pairs[end{f.Dst, f.DstQPN()}]
+	if p == nil {
+		return
+	}
+	k := key{psn: uint32(f.PSN()), op: uint8(f.Op()), iter: f.Iter, toward: f.Dst == p.q.B && f.DstQPN() == p.q.BQPN}
+	if f.Kind == wire.KindAck {
+		k.index = f.Index
+	}
+	fr := p.frames[k]
+	if fr == nil {
+		fr = &frame{key: k, slot: t.port.Rate.Span(int64(f.Len) + wire.Overhead)}
+		p.frames[k] = fr
+	}
+	fr.hops = append(fr.hops, hop{t.port, t.dev, f.At})
+}
+
+// Records keeps pauses and the spans of retransmission.
+func (w *Watcher) Records(batch []record.Record) {
+	for i := range batch {
+		r := &batch[i]
+		switch r.Kind {
+		case record.PauseStart:
+			k := place{r.Dev, r.Port, r.Prio}
+			w.pauses[k] = append(w.pauses[k], interval{r.At, clock.Never})
+		case record.PauseEnd:
+			if s := w.pauses[place{r.Dev, r.Port, r.Prio}]; len(s) > 0 && s[len(s)-1].to == clock.Never {
+				s[len(s)-1].to = r.At
+			}
+		case record.Drop, record.Timeout, record.NakRecv, record.RnrRecv, record.ImpliedNak, record.Retransmit:
+			if p := w.pairs[end{r.Dst, r.QPN}]; p != nil {
+				p.troubled(r)
+			}
+		}
+	}
+}
+
+// troubled extends the spans of trouble: each begins with a loss or an RNR and
+// lasts while packets are sent again.
+func (p *pair) troubled(r *record.Record) {
+	n := len(p.trouble)
+	switch {
+	case r.Kind == record.Retransmit && n > 0:
+		p.trouble[n-1].to = clock.Max(p.trouble[n-1].to, r.At)
+	case r.Kind == record.Drop && n > 0 && r.At <= p.trouble[n-1].to:
+	case r.Kind == record.Drop || n == 0:
+		p.trouble = append(p.trouble, interval{r.At, r.At})
+	default:
+		p.trouble[n-1].to = clock.Max(p.trouble[n-1].to, r.At)
+	}
+}
+
+// Finish walks every watched flow whose requests all completed.
+func (w *Watcher) Finish(done []sim.Sample) []Split {
+	w.Between()
+	spans := map[int32]interval{}
+	for _, s := range done {
+		iv, ok := spans[s.Flow]
+		if !ok {
+			iv = interval{s.Start, s.End}
+		}
+		spans[s.Flow] = interval{clock.Min(iv.from, s.Start), clock.Max(iv.to, s.End)}
+	}
+	var out []Split
+	for _, p := range w.list {
+		iv, ok := spans[p.flow]
+		if !ok {
+			continue
+		}
+		p.order()
+		out = append(out, w.walk(p, iv.from, iv.to))
+	}
+	return out
+}
+
+// order computes when each frame was dequeued at its sender and sorts them.
+func (p *pair) order() {
+	for _, f := range p.frames {
+		slices.SortFunc(f.hops, func(a, b hop) int { return cmp.Compare(a.at, b.at) })
+		f.sent = f.hops[0].at.Add(-fixed(&f.hops[0], f.slot))
+		side := 0
+		if f.toward {
+			side = 1
+		}
+		p.sides[side] = append(p.sides[side], f)
+	}
+	for _, s := range p.sides {
+		slices.SortFunc(s, func(a, b *frame) int {
+			return cmp.Or(cmp.Compare(a.sent, b.sent), cmp.Compare(a.psn, b.psn), cmp.Compare(a.index, b.index), cmp.Compare(a.iter, b.iter), cmp.Compare(a.op, b.op))
+		})
+	}
+}
+
+// fixed is the time from dequeue to the far end's state; slot is the frame's
+// serialisation where it started.
+func fixed(h *hop, slot clock.Duration) clock.Duration {
+	p := h.port
+	if p.PeerCutThrough {
+		slot = min(slot, p.Rate.Span(wire.MinFrame))
+	}
+	return p.EgressHalf + slot + p.Prop + p.PeerIngressHalf
+}
