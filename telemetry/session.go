@@ -14,8 +14,8 @@ import (
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/report"
-	"github.com/rocemu/rocemu/telemetry/chain"
 	"github.com/rocemu/rocemu/report/counters"
+	"github.com/rocemu/rocemu/telemetry/chain"
 	"github.com/rocemu/rocemu/telemetry/otlp"
 	"github.com/rocemu/rocemu/topology"
 )
@@ -142,3 +142,6 @@ func account(endpoint string, n chain.Accounts, a otlp.Accounts) report.Export {
 func (s *Session) WriteDir(path string) error {
 	return chain.WriteFile(filepath.Join(path, chain.FileName), s.dir, s.kept)
 }
+
+// FlowName returns the name of a single flow as flows.csv has it.
+func (s *Session) FlowName(id int32) string { return s.dir.FlowName(id) }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -20,8 +21,12 @@ import (
 	"github.com/rocemu/rocemu/telemetry/gnmi"
 	"github.com/rocemu/rocemu/telemetry/metrics"
 	"github.com/rocemu/rocemu/telemetry/otlp"
+	"github.com/rocemu/rocemu/telemetry/split"
 	"github.com/rocemu/rocemu/topology"
 )
+
+// maxTapped bounds the cables of a fabric whose flows' time is split.
+const maxTapped = 512
 
 // Without telemetry.interval, an output directory gets samples every
 // firstInterval, and half as often after every samplesPerStep of them: fine at
@@ -35,6 +40,8 @@ const (
 type watcher struct {
 	*telemetry.Session
 	caps   *sim.Captures
+	split  *split.Watcher
+	splits []split.Split
 	push   *metrics.Pusher
 	prom   *metrics.Endpoint
 	stores []*gnmi.Store
@@ -75,10 +82,13 @@ func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher
 		if err == nil && len(plan.Capture) > 0 {
 			w.caps, err = sim.NewCaptures(f, plan.Capture, createFile)
 		}
+		if out && len(plan.Cables) <= maxTapped {
+			w.split = split.New(f)
+		}
 		return err
 	}
-	if len(plan.Capture) > 0 {
-		w.hookCaptures(o)
+	if out || len(plan.Capture) > 0 {
+		w.hookTaps(o)
 	}
 	if plan.Telem.Interval > 0 {
 		w.every, w.fixed = plan.Telem.Interval, true
@@ -105,11 +115,26 @@ func (w *watcher) sample(t clock.Time, f *sim.Fabric) {
 	w.next = t.Add(w.every)
 }
 
-// hookCaptures feeds the captures, which exist once the fabric is built.
-func (w *watcher) hookCaptures(o *sim.Options) {
+// hookTaps feeds what reads frames between windows, once the fabric is built.
+func (w *watcher) hookTaps(o *sim.Options) {
 	records := o.Records
-	o.Records = func(b []record.Record) { records(b); w.caps.Records(b) }
-	o.Between = func(start clock.Time, n uint64) { w.caps.Between(start, n) }
+	o.Records = func(b []record.Record) {
+		records(b)
+		if w.caps != nil {
+			w.caps.Records(b)
+		}
+		if w.split != nil {
+			w.split.Records(b)
+		}
+	}
+	o.Between = func(start clock.Time, n uint64) {
+		if w.caps != nil {
+			w.caps.Between(start, n)
+		}
+		if w.split != nil {
+			w.split.Between()
+		}
+	}
 }
 
 // createFile opens an output; "-" is standard output.
@@ -205,7 +230,15 @@ func (w *watcher) finish(r *report.Result) error {
 	if w.count > 0 {
 		w.take(clock.Time(r.VirtualNS), w.fabric)
 	}
+	if w.split != nil {
+		w.splits = w.split.Finish(w.fabric.Samples(clock.Time(r.VirtualNS)))
+	}
 	w.end()
 	w.Finish(r)
 	return err
+}
+
+// WriteDir writes the chains and the splits of the flows' time.
+func (w *watcher) WriteDir(path string) error {
+	return errors.Join(w.Session.WriteDir(path), split.WriteFile(filepath.Join(path, split.FileName), w.splits, w.FlowName))
 }
