@@ -149,36 +149,45 @@ func (g *Grid) Do(ctx context.Context) ([]Point, error) {
 
 // each does jobs on all cores, one worker each; the first error stops the rest.
 func (g *Grid) each(ctx context.Context, jobs []job, do func(job) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	n := g.Workers
-	if n <= 0 {
-		n = runtime.GOMAXPROCS(0)
-	}
-	next := make(chan job)
-	var wg sync.WaitGroup
 	var mu sync.Mutex
 	done := 0
-	for range min(n, len(jobs)) {
+	return Parallel(ctx, g.Workers, len(jobs), func(i int) error {
+		if err := do(jobs[i]); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		done++
+		if g.Progress != nil {
+			g.Progress(done, len(jobs))
+		}
+		return nil
+	})
+}
+
+// Parallel calls do(0) to do(n-1) on so many goroutines (0 = all cores); the
+// first error, or the end of ctx, keeps the rest from starting.
+func Parallel(ctx context.Context, workers, n int, do func(i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(workers, n) {
 		wg.Go(func() {
-			for j := range next {
-				if err := do(j); err != nil {
+			for i := range next {
+				if err := do(i); err != nil {
 					cancel(err)
-					continue
 				}
-				mu.Lock()
-				done++
-				if g.Progress != nil {
-					g.Progress(done, len(jobs))
-				}
-				mu.Unlock()
 			}
 		})
 	}
 feed:
-	for _, j := range jobs {
+	for i := range n {
 		select {
-		case next <- j:
+		case next <- i:
 		case <-ctx.Done():
 			break feed
 		}
