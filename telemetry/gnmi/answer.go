@@ -63,6 +63,7 @@ func newQuery(prefix, path *pb.Path) (query, error) {
 
 // updates answers a query out of a view.
 func (v *View) updates(q query, enc pb.Encoding) ([]*pb.Update, error) {
+	v.build()
 	if q.sonic != nil {
 		got, ok := v.sonicGet(q.sonic)
 		if !ok {

@@ -7,6 +7,7 @@
 package gnmi
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/rocemu/rocemu/clock"
@@ -21,18 +22,46 @@ type Store struct {
 
 	mu      sync.Mutex
 	view    *View
-	marks   marks
+	gauge   []int   // by point: index of the gauge of a watermark
+	top     []int64 // largest value so far, by point
+	user    []int64 // since ClearUser
 	streams map[*mailbox]struct{}
 }
 
-// View is one sample of one switch, immutable.
+// View is one sample of one switch, immutable. What answers are made of is
+// built when the first question comes.
 type View struct {
-	At     clock.Time
-	Stamp  int64                     // exported time, Unix nanoseconds
+	At    clock.Time
+	Stamp int64 // exported time, Unix nanoseconds
+
+	points         []counters.Point
+	periodic, user []int64 // by point; watermarks only
+
+	once   sync.Once
 	values map[place]int64           // counters by place
 	sonic  map[string]map[string]any // COUNTERS_DB by table, then port
 	leaves []leaf                    // OpenConfig, in order
 }
+
+// build indexes the points and makes the trees.
+func (v *View) build() {
+	v.once.Do(func() {
+		v.values = make(map[place]int64, len(v.points))
+		m := marks{map[place]int64{}, map[place]int64{}, map[place]int64{}}
+		for i, p := range v.points {
+			at := place{int(p.Port), int(p.Index), p.ID}
+			v.values[at] = p.Value
+			if _, ok := markOf[p.ID]; ok {
+				m.persistent[at], m.periodic[at], m.user[at] = p.Value, v.periodic[i], v.user[i]
+			}
+		}
+		v.sonic = sonicTables(v, &m)
+		v.leaves = openconfig(v)
+	})
+}
+
+// marks are the three watermark tables of SONiC.
+type marks struct{ persistent, periodic, user map[place]int64 }
 
 // place names one value of a switch.
 type place struct {
@@ -42,26 +71,73 @@ type place struct {
 
 // NewStore returns the store of a switch; it is empty until the first Publish.
 func NewStore(device string, tm otlp.TimeMap) *Store {
-	return &Store{Device: device, time: tm, marks: newMarks(), streams: map[*mailbox]struct{}{}}
+	return &Store{Device: device, time: tm, streams: map[*mailbox]struct{}{}}
 }
 
-// Publish takes the device's values out of a sample and wakes the streams.
-// interval is the time since the sample before: periodic watermarks restart.
+// Publish takes the device's values out of a sample and wakes the streams. A
+// periodic watermark is that of the time since the sample before.
 func (s *Store) Publish(n *counters.Snapshot) {
-	v := &View{At: n.At, Stamp: s.time.At(n.At).UnixNano(), values: map[place]int64{}}
+	v := &View{At: n.At, Stamp: s.time.At(n.At).UnixNano()}
 	for _, p := range n.Points {
 		if n.Devices[p.Dev] == s.Device {
-			v.values[place{int(p.Port), int(p.Index), p.ID}] = p.Value
+			v.points = append(v.points, p)
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.marks.update(v)
-	v.sonic = sonicTables(v, &s.marks)
-	v.leaves = openconfig(v)
+	s.track(v)
 	s.view = v
 	for m := range s.streams {
 		m.put(v)
+	}
+}
+
+// track keeps the watermarks of a sample. The model keeps the largest value
+// since the start, which is exact; the largest since a clear is exact when it is
+// also that, and else the largest that a sample saw.
+func (s *Store) track(v *View) {
+	if len(s.gauge) != len(v.points) {
+		s.layout(v)
+	}
+	v.periodic = make([]int64, len(v.points))
+	for i, g := range s.gauge {
+		if g == noMark {
+			continue
+		}
+		now, seen := v.points[i].Value, int64(0)
+		if g >= 0 {
+			seen = v.points[g].Value
+		}
+		if now > s.top[i] {
+			seen, s.top[i] = now, now // a new record was set within this interval
+		}
+		v.periodic[i] = seen
+		s.user[i] = max(s.user[i], seen)
+	}
+	v.user = slices.Clone(s.user)
+}
+
+// noMark is a point that is no watermark, noGauge a watermark without a gauge.
+const (
+	noMark  = -2
+	noGauge = -1
+)
+
+// layout finds the gauge of each watermark; samples of a run keep their order.
+func (s *Store) layout(v *View) {
+	at := map[place]int{}
+	for i, p := range v.points {
+		at[place{int(p.Port), int(p.Index), p.ID}] = i
+	}
+	s.gauge, s.top, s.user = make([]int, len(v.points)), make([]int64, len(v.points)), make([]int64, len(v.points))
+	for i, p := range v.points {
+		s.gauge[i] = noMark
+		if id, ok := markOf[p.ID]; ok {
+			s.gauge[i] = noGauge
+			if j, ok := at[place{int(p.Port), int(p.Index), id}]; ok && id != p.ID {
+				s.gauge[i] = j
+			}
+		}
 	}
 }
 
@@ -76,7 +152,7 @@ func (s *Store) View() *View {
 func (s *Store) ClearUser() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.marks.clearUser()
+	clear(s.user)
 }
 
 // attach gives a stream its mailbox, holding the latest sample.
@@ -127,40 +203,8 @@ func (m *mailbox) take() (*View, uint64) {
 	return v, m.gaps
 }
 
-// marks keeps the three watermark tables of each PG, queue and pool. The model
-// keeps the largest value since the start, which is exact; the largest since a
-// clear is exact when it is also that, and else the largest that a sample saw.
-type marks struct {
-	persistent, periodic, user map[place]int64
-}
-
-func newMarks() marks {
-	return marks{persistent: map[place]int64{}, periodic: map[place]int64{}, user: map[place]int64{}}
-}
-
 // markOf pairs a watermark with the gauge that it is the largest of.
 var markOf = map[counters.ID]counters.ID{
 	counters.QueueMark: counters.QueueOccupancy, counters.PGSharedMark: counters.PGOccupancy, counters.PoolMark: counters.PoolOccupancy,
 	counters.PGHeadroomMark: counters.PGHeadroomMark,
 }
-
-func (m *marks) update(v *View) {
-	for p, now := range v.values {
-		gauge, ok := markOf[p.id]
-		if !ok {
-			continue
-		}
-		seen := v.values[place{p.port, p.index, gauge}]
-		if gauge == p.id {
-			seen = 0
-		}
-		if now > m.persistent[p] {
-			seen = now // a new record was set within this interval
-		}
-		m.persistent[p] = now
-		m.periodic[p] = seen
-		m.user[p] = max(m.user[p], seen)
-	}
-}
-
-func (m *marks) clearUser() { clear(m.user) }
