@@ -87,7 +87,7 @@ func (s *switchNode) port(pp *topology.Port, c *fabric.PortCount, end clock.Time
 			}
 			out.PG[key] = g
 		}
-		if q := &c.Queue[n]; q.Tx+q.Drops > 0 {
+		if q := &c.Queue[n]; q.Tx+q.Drops > 0 || s.Memory().QueueMark(slot) > 0 {
 			out.Queue[key] = &report.QueueCounter{TxFrames: q.Tx, Drops: q.Drops, Watermark: s.Memory().QueueMark(slot),
 				Occupancy: int64(s.Memory().QueueCells(slot)) * s.dev.Switch.Cell, ECNMarked: q.Marked}
 		}
