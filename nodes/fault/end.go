@@ -74,10 +74,11 @@ func (d *Device) rebuild(now clock.Time) {
 			if _, ok := st.at(d.id, i+1); !ok {
 				continue
 			}
-			if st.sides().has(Out) {
+			side := d.sides(st.Spec)
+			if side.has(Out) {
 				e.out = append(e.out, st)
 			}
-			if st.sides().has(In) {
+			if side.has(In) {
 				e.in = append(e.in, st)
 			}
 		}
@@ -93,9 +94,11 @@ func (d *Device) routed(st *state) bool {
 
 // sides is where a frame fault acts. A whole device judges each frame once, on
 // arrival, unless the fault says otherwise; an RNIC receives too.
-func (s *Spec) sides() Dir {
+func (d *Device) sides(s *Spec) Dir {
 	switch {
 	case s.Kind == RxOverflow:
+		return In
+	case s.Dir == Both && s.Port == 0 && s.Dev == d.id && d.dev.Switch != nil:
 		return In
 	}
 	return s.Dir

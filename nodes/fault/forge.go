@@ -1,16 +1,28 @@
 package fault
 
 import (
+	"fmt"
+
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/wire"
 	"github.com/rocemu/rocemu/topology"
 )
 
+// maxForged bounds the frames of one inject fault.
+const maxForged = 1 << 20
+
 // forge builds the frame of an inject fault. The queue pair it pretends to
 // belong to is named by `flow` or `qp`; without either it is the first one of
 // the target RNIC.
 func (p *params) forge(s *Spec) *Forged {
-	out := &Forged{Count: p.num("count", 1, 1<<32, max(p.f.Count, 1)), Interval: p.dur("interval", 0)}
+	out := &Forged{Count: p.num("count", 1, maxForged, max(p.f.Count, 1)), Interval: p.dur("interval", clock.Microsecond)}
+	if out.Count > maxForged || out.Interval <= 0 {
+		p.fail("count", fmt.Sprintf("must be 1 to %d frames with an interval above 0", maxForged))
+		out.Count, out.Interval = 1, clock.Microsecond
+	}
+	if out.Interval > clock.Duration(maxTime)/clock.Duration(out.Count) {
+		p.fail("interval", fmt.Sprintf("count times interval must be at most %v", maxTime))
+	}
 	f := &out.Frame
 	s.Count = 0
 	if p.f.Params["opcode"] == "pfc" {

@@ -47,6 +47,9 @@ func (p *params) dur(name string, def clock.Duration) clock.Duration {
 	d, err := topology.ParseDuration(v)
 	if err != nil {
 		p.fail(name, err.Error())
+	} else if d > clock.Duration(maxTime) {
+		p.fail(name, fmt.Sprintf("must be at most %v", maxTime))
+		return def
 	}
 	return d
 }
@@ -231,6 +234,9 @@ func (p *params) defaultPrios(s *Spec) uint8 {
 	return m
 }
 
+// minPeriod is the shortest period of a flapping link.
+const minPeriod = 10 * clock.Nanosecond
+
 func (p *params) link(s *Spec) {
 	s.Hold = p.dur("hold", 0)
 	s.Detect = p.dur("detect", 0)
@@ -247,8 +253,8 @@ func (p *params) link(s *Spec) {
 	p.need("period")
 	s.Period = p.dur("period", clock.Millisecond)
 	duty := p.prob("duty", prob{hi: 1 << 63})
-	if s.Period <= 0 || duty.zero() || duty.sure {
-		p.fail("period", "period must be above 0 and duty, the share of it that the link is down, between 0 and 1")
+	if s.Period < minPeriod || duty.zero() || duty.sure {
+		p.fail("period", "period must be at least 10ns and duty, the share of it that the link is down, between 0 and 1")
 		return
 	}
 	s.DownFor = duty.of(s.Period)

@@ -73,6 +73,10 @@ func (s *Spec) Active(t clock.Time) bool { return s.At <= t && t < s.Until }
 // Has reports whether a QP is meant: all are when none is listed.
 func (s *Spec) Has(qpn uint32) bool { return len(s.QPs) == 0 || slices.Contains(s.QPs, qpn) }
 
+// maxTime bounds instants and lengths, so that sums of some of them do not
+// overflow: 13 days, longer than any run.
+const maxTime = clock.Never >> 3
+
 // Compile turns a planned or live fault into a Spec. index is its place in the
 // run's fault list. The plan has validated names and words; what remains wrong
 // is reported with fault, parameter, value and what is allowed.
@@ -85,8 +89,8 @@ func Compile(plan *topology.Plan, f *topology.Fault, index int32) (Spec, error) 
 		Index: index, Name: f.Name, Kind: k, Key: clock.HashString(plan.Seed, f.Name),
 		At: f.At, Until: clock.Never, Count: uint64(max(f.Count, 0)), Dev: f.Dev, Port: f.Port, Bucket: -1,
 	}
-	if f.At < 0 || f.For < 0 {
-		return Spec{}, fmt.Errorf("%s: fault %s: at %v for %v: must not be negative", f.Pos, f.Name, f.At, f.For)
+	if f.At < 0 || f.For < 0 || f.At > maxTime || f.For > clock.Duration(maxTime) {
+		return Spec{}, fmt.Errorf("%s: fault %s: at %v for %v: allowed 0 to %v", f.Pos, f.Name, f.At, f.For, maxTime)
 	}
 	if f.For > 0 {
 		s.Until = f.At.Add(f.For)
