@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -118,7 +119,7 @@ func measureClaim(ctx context.Context, c *claims.Claim) (*claimOut, error) {
 		if row.Value != "" && c.Varies(v.Name) {
 			sets = append(sets, c.Vary.Path+"="+row.Value)
 		}
-		f, err := takeFigure(ctx, c, sets)
+		f, err := takeFigure(ctx, c, cmp.Or(v.Flow, c.Flow), sets)
 		f.Name = v.Name
 		row.Figures[k%n] = f
 		return err
@@ -137,8 +138,8 @@ func measureClaim(ctx context.Context, c *claims.Claim) (*claimOut, error) {
 }
 
 // takeFigure runs the claim's file once, for "extra" also without faults.
-func takeFigure(ctx context.Context, c *claims.Claim, sets []string) (claimFigure, error) {
-	line, err := claimLine(ctx, c, sets)
+func takeFigure(ctx context.Context, c *claims.Claim, flow string, sets []string) (claimFigure, error) {
+	line, err := claimLine(ctx, c, flow, sets)
 	if err != nil {
 		return claimFigure{}, err
 	}
@@ -158,7 +159,7 @@ func takeFigure(ctx context.Context, c *claims.Claim, sets []string) (claimFigur
 	case "last_end":
 		f.Figure = float64(line.LastEndNS) / 1000
 	case "extra":
-		clean, err := claimLine(ctx, c, append(sets, "faults=[]"))
+		clean, err := claimLine(ctx, c, flow, append(sets, "faults=[]"))
 		if err != nil {
 			return f, err
 		}
@@ -167,7 +168,7 @@ func takeFigure(ctx context.Context, c *claims.Claim, sets []string) (claimFigur
 	return f, nil
 }
 
-func claimLine(ctx context.Context, c *claims.Claim, sets []string) (*report.FlowLine, error) {
+func claimLine(ctx context.Context, c *claims.Claim, flow string, sets []string) (*report.FlowLine, error) {
 	text, err := claims.Files.ReadFile(c.File)
 	if err != nil {
 		return nil, err
@@ -180,9 +181,9 @@ func claimLine(ctx context.Context, c *claims.Claim, sets []string) (*report.Flo
 	if err != nil {
 		return nil, err
 	}
-	line := res.Flows[c.Flow]
+	line := res.Flows[flow]
 	if line == nil {
-		return nil, fmt.Errorf("%s has no workload line %q", c.File, c.Flow)
+		return nil, fmt.Errorf("%s has no workload line %q", c.File, flow)
 	}
 	return line, ctx.Err()
 }

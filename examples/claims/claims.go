@@ -35,6 +35,7 @@ type Claim struct {
 type Variant struct {
 	Name string   `yaml:"name"`
 	Set  []string `yaml:"set"`
+	Flow string   `yaml:"flow"` // workload line, instead of the claim's
 }
 
 // Ratio says how many times better To is than From by the article.
