@@ -102,6 +102,8 @@ func (im *importer) setting(name string, r row) bool {
 	case "SIMULATOR_STOP_TIME":
 		if d, err := topology.ParseDuration(v + "s"); err == nil && d > 0 {
 			c.limit = d.String()
+		} else if f, ok := new(big.Rat).SetString(v); ok && len(v) < 40 && f.Sign() > 0 {
+			im.note(name, r.line, "%s %s is more than virtual time holds; the run ends when it is idle", key, v)
 		} else {
 			bad("must be a time in seconds")
 		}
@@ -168,11 +170,12 @@ func (im *importer) dcqcn(name string, r row) bool {
 
 // payload picks the IB path MTU nearest above the simulator's payload.
 func (im *importer) payload(name string, r row) {
-	n, ok := number(r.f[1], 4096)
+	n, ok := number(r.f[1], 65535)
 	if !ok || n == 0 {
-		im.fail(name, r.line, 1, r.f[0], r.f[1], "must be 1..4096", "")
+		im.fail(name, r.line, 1, r.f[0], r.f[1], "must be 1..65535", "")
 		return
 	}
+	im.conf.mtu = 4096 // the largest there is
 	for _, m := range []int{256, 512, 1024, 2048, 4096} {
 		if n <= m {
 			im.conf.mtu = m

@@ -20,11 +20,26 @@ type File struct {
 	Text []byte
 }
 
-// Options are the inputs. Config may be empty.
+// Options are the inputs. Config may be empty; More are further flow files.
 type Options struct {
 	Topology, Flows, Config File
+	More                    []File
+	Tool                    Tool
 	Lenient                 bool
 }
+
+// Tool is the simulator that the files are of.
+type Tool uint8
+
+// The simulators. ConWeave's flow rows have no port; its topologies are those
+// of HPCC.
+const (
+	HPCC Tool = iota
+	ConWeave
+)
+
+// String names the tool as its files do.
+func (t Tool) String() string { return [...]string{"hpcc", "conweave"}[t] }
 
 // Result is the fabric file and what a reader should know about it.
 type Result struct {
@@ -44,7 +59,9 @@ const (
 func Import(o Options) (*Result, error) {
 	im := &importer{opt: o}
 	im.topology()
-	im.flows()
+	for _, f := range append([]File{o.Flows}, o.More...) {
+		im.flows(f)
+	}
 	im.config()
 	if len(im.errs) > 0 {
 		sort.SliceStable(im.errs, func(i, j int) bool {
@@ -131,8 +148,11 @@ func number(s string, hi int) (int, bool) {
 func (im *importer) topology() {
 	name := im.opt.Topology.Name
 	rows := split(im.opt.Topology.Text)
+	if len(rows) > 0 && len(rows[0].f) == 6 {
+		rows[0].f = im.simAI(name, rows[0])
+	}
 	if len(rows) == 0 || len(rows[0].f) != 3 {
-		im.fail(name, 1, 1, "header", "", "the first line must be: nodes switches links", "")
+		im.fail(name, 1, 1, "header", "", "the first line must be: nodes switches links, or SimAI's: nodes gpus_per_server nvswitches switches links gpu", "")
 		return
 	}
 	var n [3]int
@@ -147,6 +167,19 @@ func (im *importer) topology() {
 	im.nodes, im.isSw = n[0], map[int]bool{}
 	rows = im.switchIDs(name, rows[1:], n[1])
 	im.linkRows(name, rows, n[2])
+}
+
+// simAI turns SimAI's header, nodes gpus_per_server nvswitches switches links
+// gpu, into the other one: NVSwitches are switches, and none of them is legal.
+func (im *importer) simAI(name string, r row) []string {
+	nv, ok1 := number(r.f[2], maxNodes)
+	sw, ok2 := number(r.f[3], maxNodes)
+	if !ok1 || !ok2 {
+		im.fail(name, r.line, 1, "nvswitches", r.f[2], "NVSwitches and switches must be whole numbers", "")
+		return nil
+	}
+	im.note(name, r.line, "%s GPUs a server of type %s, %d NVSwitches: every GPU is a host here", r.f[1], r.f[5], nv)
+	return []string{r.f[0], strconv.Itoa(nv + sw), r.f[4]}
 }
 
 func (im *importer) switchIDs(name string, rows []row, want int) []row {
@@ -180,8 +213,7 @@ func (im *importer) linkRows(name string, rows []row, want int) {
 		data++
 	}
 	if data < len(rows) {
-		im.contradict(name, rows[data].line, "trailing text", strings.Join(rows[data].f, " "),
-			fmt.Sprintf("text after the links, from line %d", rows[data].line), "ignored")
+		im.trailing(name, rows[data], "links")
 	}
 	switch {
 	case data < want:
@@ -214,6 +246,16 @@ func (im *importer) linkRows(name string, rows []row, want int) {
 	if len(outside) > 0 {
 		im.fail(name, 1, 1, "nodes", strconv.Itoa(im.nodes), fmt.Sprintf("nodes %s are not in a %d-node topology (ids 0..%d)", span(outside), im.nodes, im.nodes-1), "")
 	}
+}
+
+// trailing is text after the rows. ConWeave's published files end with a legend.
+func (im *importer) trailing(name string, r row, what string) {
+	msg := fmt.Sprintf("text after the %s, from line %d", what, r.line)
+	if im.opt.Tool == ConWeave {
+		im.note(name, r.line, "%s is ignored", msg)
+		return
+	}
+	im.contradict(name, r.line, "trailing text", strings.Join(r.f, " "), msg, "ignored")
 }
 
 func (im *importer) link(name string, r row, outside *[]int) (link, bool) {
@@ -283,10 +325,11 @@ func span(ids []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// flows reads the count and the rows: src dst priority port bytes start(s).
-func (im *importer) flows() {
-	name := im.opt.Flows.Name
-	rows := split(im.opt.Flows.Text)
+// flows reads the count and the rows: src dst priority port bytes start(s);
+// ConWeave's have no port.
+func (im *importer) flows(file File) {
+	name := file.Name
+	rows := split(file.Text)
 	if len(rows) == 0 || len(rows[0].f) != 1 {
 		im.fail(name, 1, 1, "header", "", "the first line must be the number of flows", "")
 		return
@@ -302,7 +345,7 @@ func (im *importer) flows() {
 		data++
 	}
 	if data < len(rows) {
-		im.contradict(name, rows[data].line, "trailing text", strings.Join(rows[data].f, " "), fmt.Sprintf("text after the flows, from line %d", rows[data].line), "ignored")
+		im.trailing(name, rows[data], "flows")
 	}
 	if data < want {
 		im.fail(name, 1, 1, "flows", strconv.Itoa(want), fmt.Sprintf("the header says %d flows, the file has %d rows", want, data), strconv.Itoa(data))
@@ -362,6 +405,13 @@ func (im *importer) flowRows(name string, rows []row) {
 }
 
 func (im *importer) flow(name string, r row) (f flow, port int, ok bool) {
+	if im.opt.Tool == ConWeave {
+		if len(r.f) != 5 {
+			im.fail(name, r.line, 1, "flow", strings.Join(r.f, " "), "must be: src dst priority bytes start", "")
+			return f, 0, false
+		}
+		r.f = []string{r.f[0], r.f[1], r.f[2], strconv.Itoa(len(im.rows) & 65535), r.f[3], r.f[4]}
+	}
 	if len(r.f) != 6 {
 		im.fail(name, r.line, 1, "flow", strings.Join(r.f, " "), "must be: src dst priority port bytes start", "")
 		return f, 0, false

@@ -48,8 +48,8 @@ func (im *importer) name(id int) string {
 
 func (im *importer) render() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Imported from the ns-3 HPCC pair %s and %s. Hosts are hN, switches sN, N as there.\n", base(im.opt.Topology.Name), base(im.opt.Flows.Name))
-	fmt.Fprintf(&b, "schema: 1\nname: hpcc\nseed: 1\n")
+	fmt.Fprintf(&b, "# Imported from the ns-3 %s pair %s and %s. Hosts are hN, switches sN, N as there.\n", map[Tool]string{HPCC: "HPCC", ConWeave: "ConWeave"}[im.opt.Tool], base(im.opt.Topology.Name), base(im.opt.Flows.Name))
+	fmt.Fprintf(&b, "schema: 1\nname: %s\nseed: 1\n", im.opt.Tool)
 	if im.conf.limit != "" {
 		fmt.Fprintf(&b, "run: {limit: %s}\n", im.conf.limit)
 	}
