@@ -16,5 +16,5 @@ func (a *app) verbs() []*cobra.Command {
 
 // importers lists the children of `emuctl import`.
 func (a *app) importers() []*cobra.Command {
-	return []*cobra.Command{a.importHPCC(), a.importSonic(), a.importClab()}
+	return []*cobra.Command{a.importHPCC(), a.importConWeave(), a.importHTSim(), a.importSonic(), a.importClab()}
 }

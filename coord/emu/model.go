@@ -5,7 +5,6 @@ package emu
 
 import (
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -100,10 +99,11 @@ func (m *Model) Layout(s *coord.RunSpec) (*coord.Layout, error) {
 
 // Fault parses and binds the text of a live fault.
 func Fault(p *topology.Plan, f *coord.Fault) (*topology.Fault, error) {
+	parse := topology.ParseFault
 	if f.Set {
-		return nil, fmt.Errorf("%s: a running fabric takes changes as faults: rate, ber, loss, mtu, hash, route, buffer, dscp, pfc-off, ecn-off", f.Text)
+		parse = topology.ParseSet
 	}
-	x, err := topology.ParseFault(f.Text)
+	x, err := parse(f.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +123,19 @@ func (m *Model) CheckFault(s *coord.RunSpec, f *coord.Fault) error {
 	if err != nil {
 		return err
 	}
-	_, err = Fault(p, f)
-	return err
+	x, err := Fault(p, f)
+	if err != nil || !f.Set {
+		return err
+	}
+	t := topology.NewTimeline(p) // with what the file changes, does it resolve?
+	for i := range p.Faults {
+		if c := &p.Faults[i]; c.Kind == x.Kind {
+			if err := t.Add(c, int32(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return t.Add(x, int32(len(p.Faults)))
 }
 
 // Build implements coord.Model.
