@@ -52,24 +52,5 @@ func (a *app) runImportConWeave(f *conweaveFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.imported(f.Out, r.YAML, r.Notes)
-}
-
-// imported hands a fabric file that an importer made to the user.
-func (a *app) imported(out string, yaml []byte, notes []string) error {
-	if out != "" {
-		if err := os.WriteFile(out, yaml, 0o644); err != nil {
-			return err
-		}
-	}
-	if a.json {
-		return a.printJSON(map[string]any{"fabric": string(yaml), "notes": append([]string{}, notes...)})
-	}
-	for _, n := range notes {
-		fmt.Fprintln(a.err, "note:", n)
-	}
-	if out == "" {
-		return a.printf("%s", yaml)
-	}
-	return nil
+	return a.imported(r.YAML, r.Notes, f.Out)
 }

@@ -47,5 +47,5 @@ func (a *app) runImportHTSim(f *htsimFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.imported(f.Out, r.YAML, r.Notes)
+	return a.imported(r.YAML, r.Notes, f.Out)
 }
