@@ -29,12 +29,23 @@ import (
 const maxTapped = 512
 
 // Without telemetry.interval, an output directory gets samples every
-// firstInterval, and half as often after every samplesPerStep of them: fine at
-// the start and never many.
+// firstInterval, and half as often after every step of them: fine at the start
+// and never many. A step has fewer samples in a large fabric.
 const (
-	firstInterval  = 10 * clock.Microsecond
-	samplesPerStep = 500
+	firstInterval = 10 * clock.Microsecond
+	leastStep     = 40
+	mostStep      = 500
+	rowsPerStep   = 15_000 // samples × ports
 )
+
+// stepOf is how many samples a fabric gets before the interval doubles.
+func stepOf(plan *topology.Plan) int {
+	ports := 1
+	for i := range plan.Devices {
+		ports += len(plan.Devices[i].Ports)
+	}
+	return min(max(rowsPerStep/ports, leastStep), mostStep)
+}
 
 // watcher observes one run: chains, series, exports.
 type watcher struct {
@@ -53,6 +64,7 @@ type watcher struct {
 	fixed  bool
 	start  time.Time
 	count  int
+	step   int // samples before the interval doubles
 }
 
 // watch hooks a session into a run's options. Chains are always assembled: they
@@ -67,7 +79,7 @@ func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{Session: s, every: firstInterval}
+	w := &watcher{Session: s, every: firstInterval, step: stepOf(plan)}
 	if also := o.Records; also != nil {
 		o.Records = func(b []record.Record) { also(b); w.Records(b) }
 	} else {
@@ -109,7 +121,7 @@ func (w *watcher) sample(t clock.Time, f *sim.Fabric) {
 		return
 	}
 	w.take(t, f)
-	if w.count++; !w.fixed && w.count%samplesPerStep == 0 {
+	if w.count++; !w.fixed && w.count%w.step == 0 {
 		w.every *= 2
 	}
 	w.next = t.Add(w.every)

@@ -78,8 +78,9 @@ func NewStore(device string, tm otlp.TimeMap) *Store {
 // periodic watermark is that of the time since the sample before.
 func (s *Store) Publish(n *counters.Snapshot) {
 	v := &View{At: n.At, Stamp: s.time.At(n.At).UnixNano()}
+	dev := int32(slices.Index(n.Devices, s.Device))
 	for _, p := range n.Points {
-		if n.Devices[p.Dev] == s.Device {
+		if p.Dev == dev {
 			v.points = append(v.points, p)
 		}
 	}
