@@ -21,7 +21,7 @@ import (
 	"github.com/rocemu/rocemu/telemetry/gnmi"
 	"github.com/rocemu/rocemu/telemetry/metrics"
 	"github.com/rocemu/rocemu/telemetry/otlp"
-	"github.com/rocemu/rocemu/telemetry/split"
+	flowtime "github.com/rocemu/rocemu/telemetry/split"
 	"github.com/rocemu/rocemu/topology"
 )
 
@@ -51,8 +51,8 @@ func stepOf(plan *topology.Plan) int {
 type watcher struct {
 	*telemetry.Session
 	caps   *sim.Captures
-	split  *split.Watcher
-	splits []split.Split
+	split  *flowtime.Watcher
+	splits []flowtime.Split
 	push   *metrics.Pusher
 	prom   *metrics.Endpoint
 	stores []*gnmi.Store
@@ -95,7 +95,7 @@ func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher
 			w.caps, err = sim.NewCaptures(f, plan.Capture, createFile)
 		}
 		if out && len(plan.Cables) <= maxTapped {
-			w.split = split.New(f)
+			w.split = flowtime.New(f)
 		}
 		return err
 	}
@@ -252,5 +252,5 @@ func (w *watcher) finish(r *report.Result) error {
 
 // WriteDir writes the chains and the splits of the flows' time.
 func (w *watcher) WriteDir(path string) error {
-	return errors.Join(w.Session.WriteDir(path), split.WriteFile(filepath.Join(path, split.FileName), w.splits, w.FlowName))
+	return errors.Join(w.Session.WriteDir(path), flowtime.WriteFile(filepath.Join(path, flowtime.FileName), w.splits, w.FlowName))
 }
