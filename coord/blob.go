@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -17,6 +18,66 @@ import (
 type Blobs interface {
 	Put(ctx context.Context, b []byte) (sum string, err error)
 	Get(ctx context.Context, sum string) ([]byte, error)
+}
+
+// sweeper is a store that can forget blobs nobody refers to.
+type sweeper interface {
+	sweep(ctx context.Context, keep map[string]bool, older time.Time) error
+}
+
+// sweepAge protects blobs whose ledger entry is still on its way.
+const sweepAge = 2 * time.Minute
+
+// sweep removes unreferenced blobs from the local disk, and the leader's sweep
+// from the shared store.
+func (n *Node) sweep(shared bool) {
+	var keep map[string]bool
+	n.rep.View(func(s *State) { keep = s.blobs() })
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	l, ok := n.blobs.(layered)
+	if !ok {
+		return
+	}
+	stores := []Blobs{l.local}
+	if shared {
+		stores = append(stores, l.shared...)
+	}
+	for _, b := range stores {
+		if s, ok := b.(sweeper); ok {
+			if err := s.sweep(ctx, keep, time.Now().Add(-sweepAge)); err != nil {
+				n.log.Debug("sweep", "err", err)
+			}
+		}
+	}
+}
+
+func (d DirBlobs) sweep(_ context.Context, keep map[string]bool, older time.Time) error {
+	l, err := os.ReadDir(string(d))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	for _, f := range l {
+		i, e := f.Info()
+		if e == nil && !keep[f.Name()] && i.ModTime().Before(older) {
+			e = os.Remove(filepath.Join(string(d), f.Name()))
+		}
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+func (j jsBlobs) sweep(ctx context.Context, keep map[string]bool, older time.Time) error {
+	l, err := j.os.List(ctx)
+	if errors.Is(err, jetstream.ErrNoObjectsFound) {
+		return nil
+	}
+	for _, o := range l {
+		if !keep[o.Name] && o.ModTime.Before(older) {
+			err = errors.Join(err, j.os.Delete(ctx, o.Name))
+		}
+	}
+	return err
 }
 
 // SumOf is a blob's name.

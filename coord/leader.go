@@ -31,6 +31,9 @@ type leader struct {
 	since   time.Time // when the run was first seen unplaced
 	grants  granter
 	lastCk  time.Time
+	planB   clock.Time // boundary being waited for, since planAt
+	planAt  time.Time
+	swept   time.Time
 	beacon  time.Time
 }
 
@@ -146,6 +149,10 @@ func (l *leader) duties(ctx context.Context) {
 	l.failover()
 	l.grant()
 	l.checkpoint()
+	if time.Since(l.swept) > 15*time.Second {
+		l.swept = time.Now()
+		go l.n.sweep(true)
+	}
 }
 
 // commit proposes an entry of the leader's own; what is refused is only noted,
@@ -421,11 +428,21 @@ func (l *leader) checkpoint() {
 		}
 		return
 	}
-	if c := l.collect(&run); c != nil {
-		if l.commit(&Entry{Kind: KindCkptCommit, Run: run.Spec.ID, Ckpt: c}) {
-			l.lastCk = time.Now()
-			l.n.log.Info("checkpoint", "boundary", c.B, "window", c.N)
+	c := l.collect(&run)
+	if c == nil {
+		if run.Plan.B != l.planB {
+			l.planB, l.planAt = run.Plan.B, time.Now()
 		}
+		// Stuck: a state could not be stored. Time that stands still is no reason.
+		if m, _, _ := l.front(&run); m > run.Plan.B && time.Since(l.planAt) > 20*time.Second {
+			l.planAt = time.Now()
+			l.commit(&Entry{Kind: KindCkptPlan, Run: run.Spec.ID, Why: "not all states were stored"})
+		}
+		return
+	}
+	if l.commit(&Entry{Kind: KindCkptCommit, Run: run.Spec.ID, Ckpt: c}) {
+		l.lastCk = time.Now()
+		l.n.log.Info("checkpoint", "boundary", c.B, "window", c.N)
 	}
 }
 

@@ -221,6 +221,8 @@ func (n *Node) listen() error {
 func (n *Node) Run(ctx context.Context) error {
 	beats := time.NewTicker(200 * time.Millisecond)
 	defer beats.Stop()
+	sweeps := time.NewTicker(30 * time.Second)
+	defer sweeps.Stop()
 	if n.lead != nil {
 		lctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 		done := make(chan struct{})
@@ -242,6 +244,8 @@ func (n *Node) Run(ctx context.Context) error {
 			n.sendBeat()
 		case <-n.kick:
 			n.sendBeat()
+		case <-sweeps.C:
+			go n.sweep(false)
 		case <-until:
 			return nil
 		case <-out:

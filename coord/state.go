@@ -359,12 +359,16 @@ func (r *Run) named(name string) *Fault {
 // ckptPlan fixes the boundary at or after the grant: everybody learns of it
 // before anybody can pass it.
 func (r *Run) ckptPlan(e *Entry) Result {
+	name := e.Name
 	if r.Plan != nil {
-		if e.Name == "" || r.Plan.Name != "" {
+		if e.Why == "" && (name == "" || r.Plan.Name != "") {
 			return refuse("a checkpoint at %v is under way", r.Plan.B)
 		}
+		if name == "" { // a plan that got stuck is made again
+			name = r.Plan.Name
+		}
 	}
-	r.Plan = &Ckpt{B: max(e.At, r.Grant), Name: e.Name}
+	r.Plan = &Ckpt{B: max(e.At, r.Grant), Name: name}
 	return Result{At: r.Plan.B}
 }
 
@@ -466,6 +470,39 @@ func (s *State) done(e *Entry) Result {
 
 func (s *State) over(p Phase, why string) {
 	s.Run.Phase, s.Run.Why, s.Run.Plan = p, why, nil
+}
+
+// blobs are the states and parts that the ledger still refers to.
+func (s *State) blobs() map[string]bool {
+	keep := map[string]bool{}
+	add := func(c *Ckpt) {
+		if c == nil {
+			return
+		}
+		for _, b := range c.Blobs {
+			keep[b.Sum] = true
+		}
+	}
+	for _, r := range append([]*Run{s.Run}, s.Past...) {
+		if r == nil {
+			continue
+		}
+		add(r.Start)
+		if r.Phase == Running {
+			for i := range r.Ckpts {
+				add(&r.Ckpts[i])
+			}
+		}
+		for i := range r.Slots {
+			if d := r.Slots[i].Done; d != nil {
+				keep[d.Parts] = true
+			}
+		}
+	}
+	for i := range s.Saved {
+		add(&s.Saved[i].Ckpt)
+	}
+	return keep
 }
 
 // Ckpt returns the checkpoint a slot starts from: the last committed one, else

@@ -1,0 +1,322 @@
+package coord
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/rocemu/rocemu/clock"
+)
+
+func running(t testing.TB, slots int) *State {
+	t.Helper()
+	s := NewState()
+	ok := func(e *Entry) {
+		t.Helper()
+		if r := s.Apply(e); r.Err != "" {
+			t.Fatal(r.Err)
+		}
+	}
+	ok(&Entry{Kind: KindMember, Member: &Member{Name: "a", Boot: "1"}})
+	ok(&Entry{Kind: KindMember, Member: &Member{Name: "b", Boot: "1"}})
+	ok(&Entry{Cmd: "s", Kind: KindSubmit, Spec: &RunSpec{ID: "r", Files: []File{{Name: "f"}}}})
+	e := &Entry{Kind: KindPlace, Run: "r", Hash: "h"}
+	for i := range slots {
+		e.Slots = append(e.Slots, Slot{Owner: "a"})
+		e.Owner = append(e.Owner, int32(i))
+	}
+	ok(e)
+	return s
+}
+
+// I7: the grant never falls, and a fault never lies before the grant at its
+// place in the log; a command repeated changes nothing.
+func TestFaultsAndGrants(t *testing.T) {
+	s := running(t, 2)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 2000 {
+		before := s.Run.Grant
+		switch r.IntN(3) {
+		case 0:
+			s.Apply(&Entry{Kind: KindGrant, Run: "r", At: clock.Time(r.Int64N(1e6))})
+		case 1:
+			want := clock.Time(r.Int64N(1e6))
+			e := &Entry{Cmd: fmt.Sprint(i), Kind: KindFault, Run: "r", Fault: &Fault{Name: fmt.Sprint("f", i), Text: "x", Want: want}}
+			a := s.Apply(e)
+			if a.Err != "" || a.At < before || a.At < want {
+				t.Fatalf("fault wanted at %v with grant %v: %+v", want, before, a)
+			}
+			n := len(s.Run.Faults)
+			if b := s.Apply(e); b != a || len(s.Run.Faults) != n {
+				t.Fatalf("repeated: %+v, first %+v, %d faults", b, a, len(s.Run.Faults))
+			}
+		case 2:
+			s.Apply(&Entry{Kind: []Kind{KindPause, KindResume, KindStep}[r.IntN(3)], Run: "r", At: clock.Time(r.Int64N(100))})
+		}
+		if s.Run.Grant < before {
+			t.Fatalf("grant fell from %v to %v", before, s.Run.Grant)
+		}
+	}
+}
+
+func TestPausedIsGrantedItsStepOnly(t *testing.T) {
+	s := running(t, 1)
+	s.Apply(&Entry{Kind: KindGrant, At: 100})
+	s.Apply(&Entry{Kind: KindPause})
+	s.Apply(&Entry{Kind: KindGrant, At: 500})
+	if s.Run.Grant != 100 {
+		t.Errorf("a paused run was granted %v", s.Run.Grant)
+	}
+	s.Apply(&Entry{Kind: KindStep, At: 7})
+	s.Apply(&Entry{Kind: KindGrant, At: 500})
+	if s.Run.Grant != 107 {
+		t.Errorf("a step of 7 was granted to %v", s.Run.Grant)
+	}
+}
+
+// I6: reports of superseded incarnations complete no checkpoint and end no slot.
+func TestStaleReportsAreRefused(t *testing.T) {
+	s := running(t, 2)
+	s.Apply(&Entry{Kind: KindCkptPlan})
+	s.Apply(&Entry{Kind: KindMove, Slot: 1, Inc: 1, To: "b"})
+	c := &Ckpt{B: s.Run.Plan.B, N: 5, Blobs: []Blob{{Inc: 1, N: 5}, {Inc: 1, N: 5}}}
+	if r := s.Apply(&Entry{Kind: KindCkptCommit, Ckpt: c}); r.Err == "" {
+		t.Error("a checkpoint with a superseded incarnation was committed")
+	}
+	c.Blobs[1].Inc, c.Blobs[1].N = 2, 6
+	if r := s.Apply(&Entry{Kind: KindCkptCommit, Ckpt: c}); r.Err == "" {
+		t.Error("a checkpoint of two different windows was committed")
+	}
+	c.Blobs[1].N = 5
+	if r := s.Apply(&Entry{Kind: KindCkptCommit, Ckpt: c}); r.Err != "" || len(s.Run.Ckpts) != 1 {
+		t.Errorf("a good checkpoint was refused: %s", r.Err)
+	}
+	if r := s.Apply(&Entry{Kind: KindDone, Slot: 1, Inc: 1, Done: &Done{}}); r.Err == "" {
+		t.Error("a superseded incarnation ended a slot")
+	}
+}
+
+func TestSlotsThatEndDifferentlyDiverge(t *testing.T) {
+	s := running(t, 2)
+	s.Apply(&Entry{Kind: KindDone, Slot: 0, Inc: 1, Done: &Done{At: 10, Windows: 3}})
+	s.Apply(&Entry{Kind: KindDone, Slot: 1, Inc: 1, Done: &Done{At: 10, Windows: 4}})
+	if s.Run.Phase != Failed {
+		t.Errorf("phase %s", s.Run.Phase)
+	}
+}
+
+func TestRollback(t *testing.T) {
+	s := running(t, 1)
+	for i := range 4 {
+		s.Apply(&Entry{Kind: KindGrant, At: clock.Time(100 * (i + 1))})
+		s.Apply(&Entry{Kind: KindCkptPlan})
+		s.Apply(&Entry{Kind: KindCkptCommit, Ckpt: &Ckpt{B: s.Run.Plan.B, N: uint64(i), Blobs: []Blob{{Inc: 1, N: uint64(i), Sum: fmt.Sprint(i)}}}})
+	}
+	if len(s.Run.Ckpts) != maxCkpts || s.Run.Ckpt().N != 3 {
+		t.Fatalf("checkpoints %+v", s.Run.Ckpts)
+	}
+	if r := s.Apply(&Entry{Kind: KindRollback, At: 300}); r.Err == "" {
+		t.Error("rolled back from a checkpoint that is not the last")
+	}
+	if r := s.Apply(&Entry{Kind: KindRollback, At: 400}); r.Err != "" || s.Run.Ckpt().N != 2 || s.Run.Slots[0].Inc != 2 {
+		t.Errorf("%s: checkpoint %+v, slots %+v", r.Err, s.Run.Ckpt(), s.Run.Slots)
+	}
+	if k := s.blobs(); !k["1"] || !k["2"] || k["3"] || k["0"] {
+		t.Errorf("blobs kept: %v", k)
+	}
+}
+
+// The state is a pure function of its entries, and its bytes come back.
+func FuzzApply(f *testing.F) {
+	for _, e := range []*Entry{{Kind: KindGrant, At: 5}, {Kind: KindFault, Fault: &Fault{Text: "x"}}, {Kind: KindMove, Slot: 1, Inc: 1, To: "b"}, {Kind: KindStop, At: 9},
+		{Kind: KindCkptPlan}, {Kind: KindPlace}, {Kind: KindSubmit, Spec: &RunSpec{ID: "z"}}, {Kind: KindDone, Slot: -1}, {Kind: KindRollback, At: 3}, {Kind: KindPace, Pace: &Pace{1, 0}}} {
+		b, _ := e.Encode()
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		one, two := running(t, 2), running(t, 2)
+		for range 2 {
+			e, err := DecodeEntry(b)
+			if err != nil {
+				return
+			}
+			one.Apply(e)
+			e, _ = DecodeEntry(b)
+			two.Apply(e)
+		}
+		x, err := one.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, _ := two.Encode()
+		if !bytes.Equal(x, y) {
+			t.Fatal("two replicas differ")
+		}
+		z, err := DecodeState(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, _ := z.Encode()
+		if !bytes.Equal(x, w) {
+			t.Fatalf("the state does not come back:\n%s\n%s", x, w)
+		}
+	})
+}
+
+func TestStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "raft.db")
+	s, err := openStore(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := uint64(1); i <= 50; i++ {
+		if err := s.StoreLog(&raft.Log{Index: i, Term: i / 7, Type: raft.LogCommand, Data: []byte{byte(i)}, Extensions: []byte("x"), AppendedAt: time.Unix(5, 0)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.DeleteRange(1, 20); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DeleteRange(41, 50); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetUint64([]byte("term"), 9); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if s, err = openStore(path); err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	lo, _ := s.FirstIndex()
+	hi, _ := s.LastIndex()
+	if lo != 21 || hi != 40 {
+		t.Errorf("log holds %d to %d", lo, hi)
+	}
+	var l raft.Log
+	if err := s.GetLog(30, &l); err != nil || l.Term != 4 || l.Data[0] != 30 || string(l.Extensions) != "x" {
+		t.Errorf("entry 30: %+v %v", l, err)
+	}
+	if err := s.GetLog(41, &l); err != raft.ErrLogNotFound {
+		t.Errorf("entry 41: %v", err)
+	}
+	if n, err := s.GetUint64([]byte("term")); err != nil || n != 9 {
+		t.Errorf("term %d %v", n, err)
+	}
+	if _, err := s.Get([]byte("none")); err == nil || err.Error() != "not found" {
+		t.Errorf("missing key: %v", err)
+	}
+}
+
+func TestBlobsAreCheckedAndSwept(t *testing.T) {
+	ctx, d := context.Background(), DirBlobs(t.TempDir())
+	sum, err := d.Put(ctx, []byte("state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _ := d.Put(ctx, []byte("other"))
+	if b, err := d.Get(ctx, sum); err != nil || string(b) != "state" {
+		t.Fatalf("%q %v", b, err)
+	}
+	if err := d.sweep(ctx, map[string]bool{sum: true}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Get(ctx, other); err == nil {
+		t.Error("an unreferenced blob was kept")
+	}
+	if err := os.WriteFile(filepath.Join(string(d), sum), []byte("stAte"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Get(ctx, sum); err == nil {
+		t.Error("a damaged blob was returned")
+	}
+	if _, err := d.Get(ctx, "../../etc/passwd"); err == nil {
+		t.Error("a path was taken for a blob")
+	}
+}
+
+func TestPlacement(t *testing.T) {
+	l := &Layout{Hash: "h"}
+	for i := range 12 {
+		l.Names = append(l.Names, fmt.Sprint("d", i))
+		l.Groups = append(l.Groups, Group{Devices: []int32{int32(i)}, Weight: int64(1 + i%4)})
+	}
+	ms := []*Member{{Name: "b", Cores: 2}, {Name: "a", Cores: 2}, {Name: "c", Cores: 4}}
+	owner, slots, err := place(l, ms, nil)
+	if err != nil || len(slots) != 3 {
+		t.Fatal(slots, err)
+	}
+	if slots[2].Owner != "c" || slots[2].Weight < slots[0].Weight+slots[1].Weight-4 || slots[2].Weight > slots[0].Weight+slots[1].Weight+4 {
+		t.Errorf("the member with twice the cores got %d, others %d and %d", slots[2].Weight, slots[0].Weight, slots[1].Weight)
+	}
+	again, _, _ := place(l, []*Member{ms[2], ms[0], ms[1]}, nil)
+	if a, b := fmt.Sprint(owner), fmt.Sprint(again); a != b {
+		t.Errorf("placement depends on the order of members: %s, %s", a, b)
+	}
+	ms[0].Devices = []string{"d3", "d4"}
+	owner, slots, err = place(l, ms, nil)
+	if err != nil || slots[owner[3]].Owner != ms[0].Name && slots[owner[3]].Owner != "a" {
+		t.Errorf("pinned: %v %v %v", owner, slots, err)
+	}
+	all := []*Member{{Name: "x", Devices: []string{"d1"}}}
+	if _, _, err := place(l, all, nil); err == nil {
+		t.Error("devices without a host were placed")
+	}
+	if _, _, err := place(l, []*Member{{Name: "x", Devices: []string{"nope"}}}, nil); err == nil {
+		t.Error("an unknown device was pinned")
+	}
+	if _, _, err := place(l, []*Member{{Name: "x", Devices: []string{"d1"}}, {Name: "y", Devices: []string{"d1"}}, {Name: "z"}}, nil); err == nil {
+		t.Error("a device was pinned twice")
+	}
+}
+
+func TestGranter(t *testing.T) {
+	r := &Run{Spec: RunSpec{ID: "r"}, StopAt: clock.Never, Pace: Pace{0, 1}}
+	var g granter
+	now := time.Now()
+	m := clock.Time(0)
+	for range 200 { // a fabric that makes 1 ms a second and asks when it must
+		want := clock.Time(0)
+		if r.Grant <= m {
+			want = m + 1000
+		}
+		r.Grant = max(r.Grant, g.next(now, r, clock.Microsecond, m, want))
+		now = now.Add(50 * time.Millisecond)
+		m = min(r.Grant, m+clock.Time(50*clock.Microsecond))
+	}
+	if ahead := r.Grant.Sub(m); m < clock.Time(9*clock.Millisecond) || ahead > 600*clock.Microsecond {
+		t.Errorf("after 10 s at 1 ms a second: frontier %v, grant %v ahead", m, ahead)
+	}
+	r.Pace = Pace{1, 1000}
+	v0 := r.Grant
+	for range 100 {
+		r.Grant = g.next(now, r, clock.Microsecond, r.Grant, 0)
+		now = now.Add(10 * time.Millisecond)
+	}
+	if got := r.Grant.Sub(v0); got < 980*clock.Microsecond || got > 1000*clock.Microsecond {
+		t.Errorf("a second at pace 1/1000 granted %v", got)
+	}
+}
+
+func TestDecodeEntryIsStrict(t *testing.T) {
+	for _, b := range []string{"", "{}x", `{"kind":"grant","color":1}`, `[]`, `{"kind":3}`} {
+		if e, err := DecodeEntry([]byte(b)); err == nil && b != "{}" {
+			t.Errorf("%q was accepted as %+v", b, e)
+		}
+	}
+	if _, err := DecodeEntry(bytes.Repeat([]byte(" "), MaxEntry+1)); err == nil {
+		t.Error("an entry beyond the limit was accepted")
+	}
+	var e Entry
+	if err := json.Unmarshal([]byte(`{"kind":"pause"}`), &e); err != nil || e.Kind != KindPause {
+		t.Error(err)
+	}
+}
