@@ -21,6 +21,7 @@ type pair struct {
 	prio    uint8
 	asks    bool // this end is the requester
 	wakeAt  clock.Time
+	slot    int32   // place in the agenda, from 1; 0 = not in it
 	inRing  [2]bool // requester, responder on the data ring (or held)
 	inAck   bool
 	waits   bool    // counted in stats.respWaits
@@ -86,7 +87,7 @@ func (r *RNIC) settle(now clock.Time, i int32, p *pair) {
 		r.notes(now, p)
 	}
 	if fx.Acked > 0 {
-		if r.nic.Recovery != "go-back-0" { // it gives up what was acknowledged: messages count
+		if p.q.Config().Recovery != qp.GoBack0 { // it gives up what was acknowledged: messages count
 			r.lastProgress = now
 		}
 		p.acked += fx.Acked
@@ -94,7 +95,7 @@ func (r *RNIC) settle(now clock.Time, i int32, p *pair) {
 	if len(fx.Recvs) > 0 {
 		r.received(now, p)
 	}
-	if fx.HasRTT || fx.Loss {
+	if (fx.HasRTT || fx.Loss) && (p.ctl.swift != nil || p.ctl.dcqcn != nil) {
 		r.feedback(now, p)
 	}
 	done := len(fx.Done) > 0
@@ -121,20 +122,23 @@ func (r *RNIC) settle(now clock.Time, i int32, p *pair) {
 
 // kick puts what may send on the rings, arms the wake-up and dequeues.
 func (r *RNIC) kick(now clock.Time, i int32, p *pair) {
-	r.enlist(now, i, p)
-	r.arm(now, i, p)
+	r.refresh(now, i, p)
 	r.trySend(now)
 }
 
 // enlist puts the pair's requester and responder on the rings they belong to.
 func (r *RNIC) enlist(now clock.Time, i int32, p *pair) {
-	if !p.inRing[sendReq] && p.q.Req.Ready(now) <= now && p.nextSend(now) <= now {
+	if !p.inRing[sendReq] && !p.q.Req.Idle() && p.q.Req.Ready(now) <= now && p.nextSend(now) <= now {
 		p.inRing[sendReq] = true
 		r.data.push(i*senders + sendReq)
 	}
-	if p.q.Resp.ResponseReady() > now {
-		return
+	if p.q.Resp.ResponseReady() <= now {
+		r.enlistResponse(now, i, p)
 	}
+}
+
+// enlistResponse puts a response that is due on its ring.
+func (r *RNIC) enlistResponse(now clock.Time, i int32, p *pair) {
 	if !p.q.Resp.NextIsData() {
 		if !p.inAck {
 			p.inAck = true
@@ -146,32 +150,45 @@ func (r *RNIC) enlist(now clock.Time, i int32, p *pair) {
 	}
 }
 
-// arm makes sure that the pair is looked at when its next timer or its pace
-// says so.
-func (r *RNIC) arm(now clock.Time, i int32, p *pair) {
-	rr := p.q.Resp.ResponseReady()
-	if w := rr > now && rr != clock.Never; w != p.waits {
-		p.waits = w
-		if w {
-			r.st.respWaits++
-		} else {
-			r.st.respWaits--
+// refresh is enlist, and makes sure that the pair is looked at when its next
+// timer or its pace says so. The machines are asked once for both.
+func (r *RNIC) refresh(now clock.Time, i int32, p *pair) {
+	q := p.q
+	t := q.Req.Deadline()
+	if !p.inRing[sendReq] && !q.Req.Idle() {
+		if s := q.Req.Ready(now); s != clock.Never {
+			if s = max(s, p.nextSend(now)); s <= now {
+				p.inRing[sendReq] = true
+				r.data.push(i*senders + sendReq)
+			} else {
+				t = min(t, s)
+			}
 		}
 	}
-	t := p.q.Req.Deadline()
-	if rr > now {
+	rr := q.Resp.ResponseReady()
+	if rr <= now {
+		r.enlistResponse(now, i, p)
+		if !p.inRing[sendResp] && !p.inAck {
+			t = min(t, p.nextSend(now)) // a READ response that waits for its pace
+		}
+	} else {
 		t = min(t, rr)
-	} else if !p.inRing[sendResp] && !p.inAck {
-		t = min(t, p.nextSend(now)) // a READ response that waits for its pace
 	}
-	if !p.inRing[sendReq] {
-		if s := p.q.Req.Ready(0); s != clock.Never {
-			t = min(t, max(s, p.nextSend(now)))
-		}
+	if w := rr > now && rr != clock.Never; w != p.waits {
+		r.countWait(p, w)
 	}
 	if t < p.wakeAt {
-		p.wakeAt = t
-		r.wake.push(due{t, i})
+		r.wakeUp(i, p, t)
+	}
+}
+
+// countWait books that the pair's response waits for a timer, or no longer.
+func (r *RNIC) countWait(p *pair, w bool) {
+	p.waits = w
+	if w {
+		r.st.respWaits++
+	} else {
+		r.st.respWaits--
 	}
 }
 

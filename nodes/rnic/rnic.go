@@ -36,19 +36,20 @@ type RNIC struct {
 	ports []txPort
 	chain actors.Chain
 
-	pairs  []pair  // by QPN - FirstQPN
-	flows  []flow  // that start here, in plan order
-	data   ring    // senders that may have a packet, in turn
-	held   [8]ring // senders whose priority was paused at their turn
-	acks   ring    // pairs with an ACK, NAK or atomic response due
-	cnps   []wire.Frame
-	sinks  []sink // TCP flows that end here, in plan order
-	wake   agenda // pairs: timers and pacing; below 0: streams
-	pauses bool   // some pause ran since the start: look for its end
-	last   int32  // pair whose frame is being sent
-	gated  ring   // flows whose gate opened during a call
-	udp    []report.RecvPart
-	start  agenda // flows: starts, intervals
+	pairs    []pair  // by QPN - FirstQPN
+	flows    []flow  // that start here, in plan order
+	data     ring    // senders that may have a packet, in turn
+	held     [8]ring // senders whose priority was paused at their turn
+	acks     ring    // pairs with an ACK, NAK or atomic response due
+	cnps     []wire.Frame
+	sinks    []sink // TCP flows that end here, in plan order
+	pairWake wakes  // pairs: timers and pacing
+	wake     agenda // TCP: timers and pacing
+	pauses   bool   // some pause ran since the start: look for its end
+	last     int32  // pair whose frame is being sent
+	gated    ring   // flows whose gate opened during a call
+	udp      []report.RecvPart
+	start    agenda // flows: starts, intervals
 
 	mem    qp.Memory
 	cnt    qp.Counters
@@ -177,11 +178,20 @@ func (r *RNIC) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st 
 // nextOwn is the earliest internal event and its class.
 func (r *RNIC) nextOwn() (clock.Time, clock.Class) {
 	at, class := r.start.next(), clock.ClassWork
-	if t := r.nextTimer(); t <= at {
+	t := min(r.wake.next(), r.pairWake.next())
+	if r.pauses || r.faults.d != nil {
+		t = r.nextTimer()
+	}
+	if t <= at {
 		at, class = t, clock.ClassTimer
 	}
-	for i := range r.ports {
-		if p := &r.ports[i]; p.queued && p.FreeAt() <= at {
+	if len(r.ports) > 0 {
+		if p := &r.ports[0]; p.queued && p.FreeAt() <= at {
+			at, class = p.FreeAt(), clock.ClassTxDone
+		}
+	}
+	if len(r.ports) > 1 {
+		if p := &r.ports[1]; p.queued && p.FreeAt() <= at {
 			at, class = p.FreeAt(), clock.ClassTxDone
 		}
 	}
@@ -195,7 +205,7 @@ func (r *RNIC) nextOwn() (clock.Time, clock.Class) {
 
 // nextTimer is the earliest of QP timers and ends of pauses that hold senders.
 func (r *RNIC) nextTimer() clock.Time {
-	t := r.wake.next()
+	t := min(r.wake.next(), r.pairWake.next())
 	if r.pauses {
 		t = min(t, r.holdEnd())
 	}
@@ -254,7 +264,7 @@ func (r *RNIC) report(st *actors.Status) {
 // workTimer is the earliest internal event that is work: periodic ones (PFC
 // refresh of a storm) are left out.
 func (r *RNIC) workTimer() clock.Time {
-	t := min(r.wake.next(), r.faults.rx.workNext())
+	t := min(r.wake.next(), r.pairWake.next(), r.faults.rx.workNext())
 	for i := range r.ports {
 		if p := &r.ports[i]; p.queued {
 			t = min(t, p.FreeAt())
@@ -273,17 +283,12 @@ func (r *RNIC) timersDue(now clock.Time) {
 		r.faults.rx.due(r, now)
 		return
 	}
-	d := r.wake.pop()
-	if d.id < 0 {
-		r.streamTimer(now, d)
+	if r.wake.next() <= r.pairWake.next() {
+		r.streamTimer(now, r.wake.pop())
 		return
 	}
-	p := &r.pairs[d.id]
-	if p.wakeAt != d.at {
-		return // cancelled
-	}
-	p.wakeAt = clock.Never
-	r.pairDue(now, d.id, p)
+	i := r.wakeNext()
+	r.pairDue(now, i, &r.pairs[i])
 }
 
 // note keeps an exceptional record.

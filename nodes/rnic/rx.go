@@ -62,7 +62,10 @@ func (r *RNIC) deliver(now clock.Time, i int, f *wire.Frame) {
 	if n < 0 || int(n) >= len(r.pairs) || r.pairs[n].id < 0 || r.pairs[n].peer != f.Src {
 		return // no such QP: dropped silently (transport §1.2)
 	}
-	p := r.use(n)
+	p := &r.pairs[n]
+	if p.q == nil {
+		r.use(n)
+	}
 	switch f.Kind {
 	case wire.KindCNP:
 		if !r.onCNP(now, p) {
@@ -71,7 +74,7 @@ func (r *RNIC) deliver(now clock.Time, i int, f *wire.Frame) {
 		}
 		r.st.cnpHandled++
 		r.note(record.Record{At: now, Kind: record.CnpRecv, Src: f.Src, Dst: r.k, QPN: f.DstQPN()})
-		r.arm(now, n, p)
+		r.refresh(now, n, p)
 		return
 	case wire.KindData:
 		if f.ECN() == wire.CE && !r.faults.ecnOff {

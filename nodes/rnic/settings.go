@@ -22,8 +22,7 @@ func (r *RNIC) settings(now clock.Time) {
 	}
 	for i := range r.pairs {
 		if p := &r.pairs[i]; p.q != nil {
-			r.enlist(now, int32(i), p)
-			r.arm(now, int32(i), p)
+			r.refresh(now, int32(i), p)
 		}
 	}
 	r.trySend(now)

@@ -37,6 +37,7 @@ func (r *RNIC) Snapshot(w *snap.Writer) {
 	for i := range r.cnps {
 		w.Frame(&r.cnps[i])
 	}
+	r.pairWake.snapshot(w)
 	r.wake.snapshot(w)
 	r.start.snapshot(w)
 	w.B = r.mem.AppendState(w.B)
@@ -90,6 +91,9 @@ func (r *RNIC) Restore(s *snap.Reader) error {
 	r.cnps = make([]wire.Frame, s.Len())
 	for i := range r.cnps {
 		s.Frame(&r.cnps[i])
+	}
+	if err := r.restoreWakes(s); err != nil {
+		return err
 	}
 	r.wake.restore(s)
 	r.start.restore(s)

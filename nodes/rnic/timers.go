@@ -1,6 +1,11 @@
 package rnic
 
-import "github.com/rocemu/rocemu/clock"
+import (
+	"fmt"
+
+	"github.com/rocemu/rocemu/actors/snap"
+	"github.com/rocemu/rocemu/clock"
+)
 
 // due is one entry of an agenda: instance id is due at At.
 type due struct {
@@ -63,6 +68,83 @@ func (a *agenda) pop() due {
 	}
 	a.h[i] = d
 	return top
+}
+
+// wakes is the agenda of pairs: at most one entry a pair, whose place the pair
+// knows, so that an entry moves instead of being left behind: ACK timers that
+// are armed again with every packet would pile up for their whole span.
+type wakes struct{ agenda }
+
+// wakeUp makes sure that pair i is looked at by t: it enters the agenda or
+// moves forward in it.
+func (r *RNIC) wakeUp(i int32, p *pair, t clock.Time) {
+	p.wakeAt = t
+	w := &r.pairWake
+	k := int(p.slot) - 1
+	if k < 0 {
+		w.h = append(w.h, due{})
+		k = len(w.h) - 1
+	}
+	d := due{t, i}
+	for k > 0 {
+		up := (k - 1) >> 2
+		if !d.before(w.h[up]) {
+			break
+		}
+		w.h[k] = w.h[up]
+		r.pairs[w.h[k].id].slot = int32(k) + 1
+		k = up
+	}
+	w.h[k] = d
+	p.slot = int32(k) + 1
+}
+
+// wakeNext takes the earliest pair off the agenda.
+func (r *RNIC) wakeNext() int32 {
+	h := r.pairWake.h
+	top, n := h[0].id, len(h)-1
+	d := h[n]
+	h = h[:n]
+	r.pairWake.h = h
+	p := &r.pairs[top]
+	p.wakeAt, p.slot = clock.Never, 0
+	if n == 0 {
+		return top
+	}
+	k := 0
+	for {
+		c := 4*k + 1
+		if c >= n {
+			break
+		}
+		m := c
+		for x := c + 1; x < min(c+4, n); x++ {
+			if h[x].before(h[m]) {
+				m = x
+			}
+		}
+		if !h[m].before(d) {
+			break
+		}
+		h[k] = h[m]
+		r.pairs[h[k].id].slot = int32(k) + 1
+		k = m
+	}
+	h[k] = d
+	r.pairs[d.id].slot = int32(k) + 1
+	return top
+}
+
+// restoreWakes reads the agenda of pairs.
+func (r *RNIC) restoreWakes(s *snap.Reader) error {
+	r.pairWake.restore(s)
+	for k, d := range r.pairWake.h {
+		if d.id < 0 || int(d.id) >= len(r.pairs) || r.pairs[d.id].slot != 0 || r.pairs[d.id].wakeAt != d.at {
+			return fmt.Errorf("rnic %s: state wakes queue pair %d at %v, which it does not wait for", r.dev.Name, d.id, d.at)
+		}
+		r.pairs[d.id].slot = int32(k) + 1
+	}
+	return nil
 }
 
 // ring is a FIFO of small ids that grows.

@@ -8,6 +8,9 @@ import (
 // trySend dequeues on every port that is free and has something; a port that is
 // busy gets a dequeue at its FreeAt.
 func (r *RNIC) trySend(now clock.Time) {
+	if !r.wants() {
+		return
+	}
 	for i := range r.ports {
 		p := &r.ports[i]
 		if p.queued {
@@ -71,8 +74,7 @@ func (r *RNIC) pick(now clock.Time, i int, p *txPort, f *wire.Frame) bool {
 			r.enlist(now, id, q)
 			continue
 		}
-		r.enlist(now, id, q)
-		r.arm(now, id, q)
+		r.refresh(now, id, q)
 		return true
 	}
 	for n := r.data.n; n > 0; n-- {
@@ -107,7 +109,7 @@ func (r *RNIC) turn(now clock.Time, i int, p *txPort, f *wire.Frame) bool {
 	}
 	q.inRing[what] = false
 	if q.nextSend(now) > now {
-		r.arm(now, n, q)
+		r.refresh(now, n, q)
 		return false
 	}
 	var ok bool
@@ -119,8 +121,7 @@ func (r *RNIC) turn(now clock.Time, i int, p *txPort, f *wire.Frame) bool {
 	if ok {
 		q.ctl.onSend(now, int64(f.Len))
 	}
-	r.enlist(now, n, q)
-	r.arm(now, n, q)
+	r.refresh(now, n, q)
 	return ok
 }
 

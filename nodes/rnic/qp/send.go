@@ -43,6 +43,10 @@ func (r *Requester) Ready(now clock.Time) clock.Time {
 	return r.rnr
 }
 
+// Idle reports that nothing is to be sent whatever the time: all requests posted
+// were sent. A cheap test before Ready.
+func (r *Requester) Idle() bool { return r.cur >= r.n && r.sr != r.una }
+
 // allowed reports whether the packet at nxt, of w, fits windows and order.
 func (r *Requester) allowed(w *wqe) bool {
 	limit := int64(wire.MaxOutstanding)
