@@ -211,12 +211,71 @@ func (t *Tuner) Values(at []int) []string {
 	return out
 }
 
-func (t *Tuner) sets(values []string) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = t.Params[i].Path + "=" + v
+// sets are the settings that differ from the file: what is not turned stays as
+// it is there, also where devices differ.
+func (t *Tuner) sets(at []int) []string {
+	var out []string
+	for i, n := range at {
+		if n != 0 {
+			out = append(out, t.Params[i].Path+"="+t.Params[i].at(n))
+		}
 	}
 	return out
+}
+
+// Reach turns every parameter and looks which ports follow. What no port
+// follows is taken out of the search, because a narrower section of the file
+// sets it; the notes say so, and where only some follow.
+func (t *Tuner) Reach() (notes []string, err error) {
+	at := make([]int, len(t.Params))
+	for i := range at {
+		if at[i] = -t.Params[i].step(); at[i] < t.Params[i].Lo {
+			at[i] = t.Params[i].step()
+		}
+	}
+	plan, err := t.Load(t.sets(at), nil)
+	if err != nil {
+		return nil, err
+	}
+	follow, all := make([]int, len(at)), 0
+	for i := range plan.Devices {
+		d := &plan.Devices[i]
+		if d.Switch == nil || !inScope(d, t.Scope) {
+			continue
+		}
+		for k := range d.Ports {
+			for prio := range 8 {
+				if !d.Ports[k].PFC.Lossless[prio] {
+					continue
+				}
+				all++
+				for _, p := range paramsOf(&d.Ports[k], prio, t.Scope) {
+					for n := range t.Params {
+						want := t.Params[n].Base * math.Pow(2, float64(at[n])/2)
+						if p.Path == t.Params[n].Path && math.Abs(p.Base/want-1) < 0.01 {
+							follow[n]++
+						}
+					}
+				}
+			}
+		}
+	}
+	var kept []Param
+	for n, p := range t.Params {
+		switch {
+		case follow[n] == 0:
+			notes = append(notes, p.Path+" reaches no port: a narrower section of the file, or its asic profile, sets it; try --scope switches.leaf or switches.spine")
+			continue
+		case follow[n] < all:
+			notes = append(notes, fmt.Sprintf("%s reaches %d of %d lossless groups; the others keep their own", p.Path, follow[n], all))
+		}
+		kept = append(kept, p)
+	}
+	t.Params = kept
+	if len(kept) == 0 {
+		return notes, fmt.Errorf("nothing to tune: %s", strings.Join(notes, "; "))
+	}
+	return notes, nil
 }
 
 // batch runs settings, each under all seeds, all at once; known ones are not
@@ -248,14 +307,14 @@ func (t *Tuner) run(ctx context.Context, trials []*Trial, skip, seeds int) error
 	g := &Grid{Load: t.Load}
 	var jobs []job
 	for i, tr := range trials {
-		plan, err := t.Load(t.sets(tr.Values), nil)
+		plan, err := t.Load(t.sets(tr.At), nil)
 		if err != nil {
 			return err
 		}
 		tr.Point = Point{Values: tr.Values, Runs: make([]Run, seeds)}
 		for s := range seeds {
 			tr.Runs[s].Seed = plan.Seed + uint64(skip+s)
-			jobs = append(jobs, job{i, s, t.sets(tr.Values)})
+			jobs = append(jobs, job{i, s, t.sets(tr.At)})
 		}
 	}
 	err := g.each(ctx, jobs, func(j job) error {

@@ -46,7 +46,7 @@ type tuneOut struct {
 // a step away from it cost.
 type tuneParam struct {
 	Path  string  `json:"path"`
-	File  string  `json:"file"`
+	File  string  `json:"file"` // of the first lossless port in scope
 	Value string  `json:"value"`
 	Down  *effect `json:"down,omitempty"`
 	Up    *effect `json:"up,omitempty"`
@@ -110,6 +110,13 @@ func (a *app) runTune(ctx context.Context, files []string, f *tuneFlags) error {
 	defer stop()
 	if a.errTTY {
 		t.Progress = func(n, all int) { fmt.Fprintf(a.err, "\r%d of at most %d runs\x1b[K", n, all) }
+	}
+	notes, err := t.Reach()
+	if err != nil {
+		return err
+	}
+	for _, n := range notes {
+		fmt.Fprintln(a.err, "note:", n)
 	}
 	start, best, near, err := t.Search(ctx)
 	if err == nil {
@@ -212,7 +219,7 @@ func (o *tuneOut) explain(t *sweep.Tuner, start, before, after *sweep.Trial) {
 	case o.Wins*4 >= o.Checked*3:
 		o.Certainty = fmt.Sprintf("likely: better on %d of %d seeds that the search did not see; the gain is within their spread", o.Wins, o.Checked)
 	default:
-		o.Certainty = fmt.Sprintf("unsure: better on only %d of %d seeds that the search did not see; more --seeds and --budget would tell", o.Wins, o.Checked)
+		o.Certainty = fmt.Sprintf("unsure: better on only %d of %d seeds that the search did not see: keep the file's setting, or give more --seeds and --budget", o.Wins, o.Checked)
 	}
 }
 
@@ -235,7 +242,12 @@ func overlayText(o *tuneOut) string {
 	groups := map[string][]string{}
 	for _, p := range o.Params {
 		sec, key, _ := strings.Cut(short(p.Path), ".")
-		groups[sec] = append(groups[sec], key+": "+p.Value)
+		if p.Value != p.File {
+			groups[sec] = append(groups[sec], key+": "+p.Value)
+		}
+	}
+	if len(groups) == 0 {
+		return "schema: 1\n" // the file's own setting stands
 	}
 	s := "schema: 1\nswitches:\n  " + role + ":\n"
 	for _, sec := range []string{"pfc", "ecn"} {
