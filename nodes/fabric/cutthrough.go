@@ -51,16 +51,16 @@ func (s *Switch) releaseHeld(now clock.Time, i int, out *actors.Outbox) {
 	in := &s.ports[i]
 	s.work.set(i, clock.Never)
 	in.holding = false
-	f, d := in.held, in.heldTo
+	f, d := &in.held, in.heldTo
 	switch {
 	case f.Has(wire.FlagBadFCS):
 		in.c.CRC++
-		s.drop(now, i+1, &f, dropNote{why: record.CRC})
+		s.drop(now, i+1, f, dropNote{why: record.CRC})
 		return
 	case s.down:
 		d.why = record.DeviceDown
 	case d.why == record.NoReason && !s.ports[d.egress-1].upOut:
 		d.why = record.LinkDown
 	}
-	s.forward(now, i+1, in, &f, d, out)
+	s.forward(now, i+1, in, f, d, out)
 }

@@ -95,7 +95,8 @@ func (s *Switch) refreshAt(now clock.Time, p *portState) clock.Time {
 // in pause and 0 for those in resume.
 func (s *Switch) sendPFC(now clock.Time, i int, pause, resume uint8, out *actors.Outbox) {
 	p := &s.ports[i]
-	f := wire.Frame{Kind: wire.KindPFC, Len: wire.PFCFrame}
+	f := &s.pfcFrame // not an object a frame: faults take it as an interface
+	*f = wire.Frame{Kind: wire.KindPFC, Len: wire.PFCFrame}
 	for m := pause | resume; m != 0; m &= m - 1 {
 		n := bits.TrailingZeros8(m)
 		c := &p.c.PFC[n]
@@ -114,17 +115,17 @@ func (s *Switch) sendPFC(now clock.Time, i int, pause, resume uint8, out *actors
 			c.txSince = clock.Never
 		}
 	}
-	p.port.SendPFC(now, &f)
+	p.port.SendPFC(now, f)
 	if s.work.at(s.wakeSlot(i)) != clock.Never {
 		s.arm(now, i) // the slot of the PFC frame puts the next dequeue off
 	}
 	s.chain.Mix(now, uint64(i)<<48|0x504643, uint64(pause)|uint64(resume)<<8)
 	if p.wire == nil {
-		out.SendLate(i+1, &f)
+		out.SendLate(i+1, f)
 		return
 	}
-	if v := p.wire.Out(now, i+1, &f, out); v.Act == Go || v.Act == Late {
-		out.SendLate(i+1, &f)
+	if v := p.wire.Out(now, i+1, f, out); v.Act == Go || v.Act == Late {
+		out.SendLate(i+1, f)
 	}
 }
 

@@ -66,6 +66,7 @@ type Switch struct {
 	plan   *topology.Device
 	seed   uint64
 
+	pfcFrame wire.Frame // the one that is being sent
 	timeline *topology.Timeline
 	adopted  clock.Time // when settings changed last, Never = not yet
 }

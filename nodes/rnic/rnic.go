@@ -56,6 +56,7 @@ type RNIC struct {
 	np     cc.NP
 	fx     qp.Effects
 	out    *actors.Outbox
+	frame  wire.Frame // the one that is being sent
 	faults faultState
 
 	st       stats
