@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/record"
+	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/report/counters"
+	"github.com/rocemu/rocemu/sim"
+)
+
+type topFlags struct {
+	File  []string `flag:"file,f" help:"fabric file to run (repeatable, later ones overlay)"`
+	Set   []string `flag:"set" help:"override one value: path=value (repeatable)"`
+	Every string   `flag:"every" help:"virtual time between two pictures"`
+}
+
+func (a *app) top() *cobra.Command {
+	f := topFlags{Every: "100us"}
+	return a.command(verb{
+		use: "top -f FILE [--every 100us]", short: "Watch a run: links by load, queues by depth, pauses, queue pairs in trouble",
+		long: `Runs the fabric of -f and shows it while it runs. p holds and resumes the run, n
+advances it by one picture, q ends it. Without a terminal the last picture is printed.`,
+		example: "  emuctl top -f examples/incast.yaml --every 10us",
+		args:    cobra.NoArgs, flags: &f,
+		run: func(ctx context.Context, _ []string) error { return a.runTop(ctx, &f) },
+	})
+}
+
+func (a *app) runTop(ctx context.Context, f *topFlags) error {
+	if len(f.File) == 0 {
+		return errors.New("top: -f FILE names the fabric to run")
+	}
+	span, err := time.ParseDuration(f.Every)
+	if err != nil || span <= 0 {
+		return errors.New("top: --every " + f.Every + ": want a virtual time such as 100us")
+	}
+	l, err := load(f.File, f.Set, nil)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	t := newTopRun(l, clock.Duration(span)*clock.Nanosecond)
+	if !a.outTTY {
+		res, err := sim.Run(ctx, l.plan, t.options(func(picture) {}))
+		if err != nil {
+			return err
+		}
+		return a.printf("%s", t.last.draw(100, 60, res.Verdict))
+	}
+	p := tea.NewProgram(&topModel{run: t}, tea.WithContext(ctx), tea.WithOutput(a.out))
+	go func() {
+		res, err := sim.Run(ctx, l.plan, t.options(func(v picture) { p.Send(v) }))
+		p.Send(topDone{res, err})
+	}()
+	_, err = p.Run()
+	t.release()
+	return err
+}
+
+// topRun feeds pictures of a run, and holds it when asked.
+type topRun struct {
+	l       *loaded
+	every   clock.Duration
+	cur     *counters.Snapshot
+	last    picture
+	trouble map[string]*trouble
+	gate    chan struct{} // a token lets a held run advance by one picture
+	held    chan bool     // of capacity 1: whether it is held
+}
+
+func newTopRun(l *loaded, every clock.Duration) *topRun {
+	t := &topRun{l: l, every: every, trouble: map[string]*trouble{}, gate: make(chan struct{}, 1), held: make(chan bool, 1)}
+	t.held <- false
+	return t
+}
+
+// hold stops or resumes the run at its next picture.
+func (t *topRun) hold(on bool) {
+	<-t.held
+	t.held <- on
+	if !on {
+		t.step()
+	}
+}
+
+func (t *topRun) step() {
+	select {
+	case t.gate <- struct{}{}:
+	default:
+	}
+}
+
+// release lets a held run go to its end.
+func (t *topRun) release() { t.hold(false) }
+
+func (t *topRun) options(show func(picture)) sim.Options {
+	return sim.Options{
+		Records:     t.records,
+		SampleEvery: t.every,
+		Sample: func(at clock.Time, f *sim.Fabric) {
+			s := &counters.Snapshot{}
+			f.Snapshot(at, s)
+			t.last = picture{plan: t.l.plan, before: t.cur, now: s, hops: f.Engine.Totals().Hops, trouble: t.worst()}
+			t.cur = s
+			show(t.last)
+			on := <-t.held
+			t.held <- on
+			if on {
+				<-t.gate
+			}
+		},
+	}
+}
+
+// records counts what goes wrong, by queue pair.
+func (t *topRun) records(batch []record.Record) {
+	for i := range batch {
+		r := &batch[i]
+		switch r.Kind {
+		case record.Timeout, record.NakRecv, record.RnrRecv, record.ImpliedNak, record.QPError, record.Retransmit:
+			t.count(r)
+		}
+	}
+}
+
+// topDone says that the run has ended.
+type topDone struct {
+	res *report.Result
+	err error
+}
+
+// topModel is the terminal's side.
+type topModel struct {
+	run    *topRun
+	pic    picture
+	w, h   int
+	held   bool
+	status string
+	err    error
+}
+
+func (m *topModel) Init() tea.Cmd { return nil }
+
+func (m *topModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.w, m.h = msg.Width, msg.Height
+	case picture:
+		m.pic = msg
+	case topDone:
+		if m.err = msg.err; m.err != nil {
+			return m, tea.Quit
+		}
+		m.status = msg.res.Verdict + ", q ends"
+	case tea.KeyPressMsg:
+		switch msg.String() {
+		case "q", "ctrl+c", "esc":
+			return m, tea.Quit
+		case "p", "space":
+			m.held = !m.held
+			m.run.hold(m.held)
+		case "n":
+			m.run.step()
+		}
+	}
+	return m, nil
+}
+
+func (m *topModel) View() tea.View {
+	status := m.status
+	if status == "" {
+		status = "running, p holds"
+		if m.held {
+			status = "held: p resumes, n advances"
+		}
+	}
+	v := tea.NewView(m.pic.draw(max(m.w, 60), max(m.h, 20), status))
+	v.AltScreen = true
+	return v
+}
