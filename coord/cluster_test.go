@@ -67,7 +67,7 @@ func TestKillFromCheckpoint(t *testing.T) {
 	for i := 2; i <= 4; i++ {
 		c.start(fmt.Sprint("e", i), false, 0, nil)
 	}
-	id := c.submit(small, func(s *coord.RunSpec) { s.Members, s.Batch, s.CkptMS = 3, true, 150 })
+	id := c.submit(small, func(s *coord.RunSpec) { s.Members, s.CkptMS = 3, 150 })
 	c.until("a checkpoint", func(s *coord.Status) bool { return s.Run != nil && s.Run.ID == id && s.Run.Ckpt > 0 })
 	c.kill("e3")
 	c.until("a move", func(s *coord.Status) bool { return s.Run.Moves > 0 || s.Run.Phase != coord.Running })
@@ -86,7 +86,7 @@ func TestKillLeader(t *testing.T) {
 	for i := 1; i <= 3; i++ {
 		c.start(fmt.Sprint("c", i), true, 3, nil)
 	}
-	id := c.submit(small, func(s *coord.RunSpec) { s.Members, s.Batch, s.CkptMS = 3, true, 150 })
+	id := c.submit(small, func(s *coord.RunSpec) { s.Members, s.CkptMS = 3, 150 })
 	s := c.until("windows", func(s *coord.Status) bool {
 		return s.Run != nil && s.Run.ID == id && s.Run.Windows > 60 && s.Run.Ckpt > 0
 	})
