@@ -225,6 +225,13 @@ func Workers(plan *topology.Plan, asked, cores int) int {
 // window end with verdict limit; what there is by then is the result.
 func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, error) {
 	cost := startCost()
+	mem, err := newBudget(plan)
+	if err != nil {
+		return nil, err
+	}
+	defer mem.close()
+	ctx, mem.stop = context.WithCancel(ctx)
+	defer mem.stop()
 	workers := Workers(plan, o.Workers, cores())
 	f, err := Build(plan, nil, workers)
 	if err != nil {
@@ -236,7 +243,7 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 			return nil, err
 		}
 	}
-	f.Engine.Observe = f.observer(&o)
+	f.Engine.Observe = mem.watch(f.observer(&o))
 	res, err := f.advance(ctx, o.Stops)
 	if err != nil {
 		return nil, err
@@ -246,7 +253,9 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 	eng := cost.done()
 	eng.Workers, eng.Processes, eng.Generations = workers, 1, 1
 	eng.Windows = f.Engine.Windows()
-	return f.Finish(res, f.Parts(res.At), eng), nil
+	r := f.Finish(res, f.Parts(res.At), eng)
+	mem.tell(r)
+	return r, nil
 }
 
 // Finish makes the result of a run from all parts.

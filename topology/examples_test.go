@@ -16,7 +16,11 @@ func exampleFiles(t testing.TB) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, m...)
+		for _, f := range m {
+			if filepath.Base(f) != "index.yaml" { // a list of claims
+				out = append(out, f)
+			}
+		}
 	}
 	return out
 }

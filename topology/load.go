@@ -152,6 +152,7 @@ func (r *resolver) runSection() {
 		}
 	}
 	run.Limit, run.Warmup, run.Workers = n.dur("limit"), n.dur("warmup"), int(n.num("workers"))
+	run.Memory = n.size("memory")
 	if run.Limit == 0 {
 		r.fail(orNode(n.get("limit"), n), "run.limit", n.str("limit"), "must be above 0", "60s")
 	}

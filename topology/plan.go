@@ -80,6 +80,7 @@ type Run struct {
 	Stall   clock.Duration
 	Warmup  clock.Duration // requests that start earlier are left out of percentiles
 	Workers int            // 0 = automatic
+	Memory  int64          // bytes a process may take, 0 = no limit
 }
 
 // Device is one actor.
@@ -343,13 +344,6 @@ type DCQCN struct {
 	ReducePeriod             clock.Duration
 	ClampTgt, ClampTgtATI    bool
 	FirstCNPRate             clock.Rate
-}
-
-// Swift parameters.
-type Swift struct {
-	BaseTarget, HopScale clock.Duration
-	AI                   int64 // packets × 1/1024 an RTT
-	Beta, MaxMDF         int64 // × 1/1024
 }
 
 // Verb is the operation of a work request.

@@ -56,6 +56,13 @@ func (r *resolver) rnics() {
 	}
 }
 
+// Swift parameters.
+type Swift struct {
+	BaseTarget, HopScale clock.Duration
+	AI                   int64 // packets × 1/1024 an RTT
+	Beta, MaxMDF         int64 // × 1/1024
+}
+
 // far returns the port at the other end of a cable.
 func (p *Plan) far(pt *Port) *Port { return &p.Devices[pt.Peer].Ports[pt.PeerPort-1] }
 
