@@ -37,6 +37,7 @@ type Status struct {
 	NextFault    clock.Time // earliest start or end of a fault still to come
 	LastWork     clock.Time // last non-periodic event processed
 	LastProgress clock.Time // last completion, or advance of a UNA or ePSN
+	LastEvent    clock.Time // last event of any kind processed
 	Outstanding  int64      // requests posted and not completed
 	Events       uint64
 	Hops         uint64 // frames put on a link, PFC apart

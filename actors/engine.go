@@ -44,6 +44,7 @@ const (
 type Summary struct {
 	Next, NextWork, NextFault clock.Time
 	LastWork, LastProgress    clock.Time
+	LastEvent                 clock.Time
 	Outstanding               int64
 	Stop                      clock.Time // a requested stop, Never = none
 }
@@ -55,6 +56,7 @@ func (s *Summary) Merge(o Summary) {
 	s.NextFault = min(s.NextFault, o.NextFault)
 	s.LastWork = max(s.LastWork, o.LastWork)
 	s.LastProgress = max(s.LastProgress, o.LastProgress)
+	s.LastEvent = max(s.LastEvent, o.LastEvent)
 	s.Outstanding += o.Outstanding
 	s.Stop = min(s.Stop, o.Stop)
 }
@@ -223,6 +225,7 @@ func (e *Engine) summary() Summary {
 		s.NextFault = min(s.NextFault, st.NextFault)
 		s.LastWork = max(s.LastWork, st.LastWork)
 		s.LastProgress = max(s.LastProgress, st.LastProgress)
+		s.LastEvent = max(s.LastEvent, st.LastEvent)
 		s.Outstanding += st.Outstanding
 	}
 	for _, c := range e.remote {
@@ -251,7 +254,8 @@ func (e *Engine) cut(s *Summary) (clock.Time, End) {
 	}
 	// Waits for the end of a pause are no work and not periodic either: with
 	// anything pending, a stall shows by the lack of progress.
-	if t := s.LastWork.Add(e.cfg.Settle); s.Outstanding > 0 && quiet && s.Next == clock.Never && s.NextFault == clock.Never && t < at {
+	// Faults and spent timers may have come after the last work.
+	if t := max(s.LastWork, s.LastEvent).Add(e.cfg.Settle); s.Outstanding > 0 && quiet && s.Next == clock.Never && s.NextFault == clock.Never && t < at {
 		at, why = t, Stalled
 	}
 	if t := s.LastProgress.Add(e.cfg.Stall); s.Outstanding > 0 && e.cfg.Stall > 0 && t < at {
@@ -460,7 +464,7 @@ func (e *Engine) InFlight(d int32, p int) (frames, bytes uint64) {
 // status and what is in flight to it.
 func (e *Engine) SnapshotDevice(d int32, w *snap.Writer) {
 	st := &e.st[d]
-	for _, t := range []clock.Time{e.next[d], e.work[d], st.Next, st.NextWork, st.NextFault, st.LastWork, st.LastProgress} {
+	for _, t := range []clock.Time{e.next[d], e.work[d], st.Next, st.NextWork, st.NextFault, st.LastWork, st.LastProgress, st.LastEvent} {
 		w.Time(t)
 	}
 	w.I64(st.Outstanding)
@@ -476,7 +480,7 @@ func (e *Engine) SnapshotDevice(d int32, w *snap.Writer) {
 // RestoreDevice reads what SnapshotDevice wrote into a freshly built engine.
 func (e *Engine) RestoreDevice(d int32, r *snap.Reader) error {
 	st := &e.st[d]
-	for _, t := range []*clock.Time{&e.next[d], &e.work[d], &st.Next, &st.NextWork, &st.NextFault, &st.LastWork, &st.LastProgress} {
+	for _, t := range []*clock.Time{&e.next[d], &e.work[d], &st.Next, &st.NextWork, &st.NextFault, &st.LastWork, &st.LastProgress, &st.LastEvent} {
 		*t = r.Time()
 	}
 	st.Outstanding = r.I64()

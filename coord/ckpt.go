@@ -29,7 +29,7 @@ func saveSlot(e *actors.Engine, c cut) []byte {
 	w.Time(c.now)
 	w.Time(c.passed)
 	m := &c.merged
-	for _, t := range []clock.Time{m.Next, m.NextWork, m.NextFault, m.LastWork, m.LastProgress, m.Stop} {
+	for _, t := range []clock.Time{m.Next, m.NextWork, m.NextFault, m.LastWork, m.LastProgress, m.LastEvent, m.Stop} {
 		w.Time(t)
 	}
 	w.I64(m.Outstanding)
@@ -58,7 +58,7 @@ func loadSlot(e *actors.Engine, key uint64, b []byte, prepare func(cut) error) (
 	}
 	c.n, c.now, c.passed = r.U64(), r.Time(), r.Time()
 	m := &c.merged
-	for _, t := range []*clock.Time{&m.Next, &m.NextWork, &m.NextFault, &m.LastWork, &m.LastProgress, &m.Stop} {
+	for _, t := range []*clock.Time{&m.Next, &m.NextWork, &m.NextFault, &m.LastWork, &m.LastProgress, &m.LastEvent, &m.Stop} {
 		*t = r.Time()
 	}
 	m.Outstanding = r.I64()

@@ -12,6 +12,7 @@ import (
 func Lint(p *Plan) []Finding {
 	l := &linter{p: p, seen: map[string]int{}}
 	l.headroom()
+	l.quanta()
 	l.ecnAndPFC()
 	l.oneSided()
 	l.seeds()
@@ -77,6 +78,25 @@ func (l *linter) headroom() {
 						"headroom of priority %d is short by %d B: %d B configured, %d B needed (%d cells in flight as %d B frames and %d of the frame that raises XOFF; auto sets %d B)",
 						g, need-have, have, need, h.InFlight, h.Packet, h.Raiser, h.Bytes)
 				}
+			}
+		}
+	}
+}
+
+// quanta finds pauses that run out before they are repeated: the repetition,
+// half a pause later, may wait for a frame of full size to leave.
+func (l *linter) quanta() {
+	for i := range l.p.Devices {
+		d := &l.p.Devices[i]
+		for j := range d.Ports {
+			pt := &d.Ports[j]
+			if d.Switch == nil || pt.PFC.Lossless == [8]bool{} {
+				continue
+			}
+			span, frame := pt.Rate.Span(int64(pt.PFC.Quanta)*64), pt.Rate.Span(int64(pt.MTU)+overhead)
+			if span/2 < frame {
+				l.add(fmt.Sprint(pt.PFC.Quanta, pt.Rate, pt.MTU), "quanta-short", l.p.PortName(d.ID, pt.Num), l.p.settingNode(d, "pfc", "quanta"),
+					"a pause of %d quanta lasts %v; it is repeated after half of that, when a frame of %d B may take the port for %v: the peer starts again before it is told to wait on", pt.PFC.Quanta, span, pt.MTU, frame)
 			}
 		}
 	}

@@ -207,7 +207,7 @@ func diff(f, q *wire.Frame) (m uint16) {
 func putTime(b []byte, t clock.Time) []byte { return binary.AppendUvarint(b, uint64(t+1)&^(1<<63)) }
 
 func putSummary(b []byte, s *actors.Summary) []byte {
-	for _, t := range []clock.Time{s.Next, s.NextWork, s.NextFault, s.LastWork, s.LastProgress, s.Stop} {
+	for _, t := range []clock.Time{s.Next, s.NextWork, s.NextFault, s.LastWork, s.LastProgress, s.LastEvent, s.Stop} {
 		b = putTime(b, t)
 	}
 	return binary.AppendVarint(b, s.Outstanding)
@@ -218,7 +218,7 @@ func putSummary(b []byte, s *actors.Summary) []byte {
 func Decode(b []byte) (*Content, error) {
 	d := decoder{b: b}
 	c := &Content{Now: d.time()}
-	for _, t := range []*clock.Time{&c.Summary.Next, &c.Summary.NextWork, &c.Summary.NextFault, &c.Summary.LastWork, &c.Summary.LastProgress, &c.Summary.Stop} {
+	for _, t := range []*clock.Time{&c.Summary.Next, &c.Summary.NextWork, &c.Summary.NextFault, &c.Summary.LastWork, &c.Summary.LastProgress, &c.Summary.LastEvent, &c.Summary.Stop} {
 		*t = d.time()
 	}
 	c.Summary.Outstanding = d.varint()

@@ -84,11 +84,10 @@ func (s *Switch) announcePort(now clock.Time, i int, diff uint8, out *actors.Out
 // refreshAt is half the pause after now: the peer never runs out of pause
 // while the PG is in XOFF (switch §3.2).
 func (s *Switch) refreshAt(now clock.Time, p *portState) clock.Time {
-	d := p.port.PauseSpan(p.quanta) / 2
-	if d <= 0 {
+	if p.quanta == 0 {
 		return clock.Never
 	}
-	return now.Add(d)
+	return now.Add(p.port.RefreshSpan(p.quanta))
 }
 
 // sendPFC puts a PFC frame out with the configured quanta for the priorities

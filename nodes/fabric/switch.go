@@ -217,6 +217,7 @@ func (s *Switch) ranks() []int32 {
 // Advance processes every event before end: faults, arrivals, held frames,
 // dequeues, timers, in this order at one instant.
 func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st *actors.Status) {
+	last := st.LastEvent
 	for {
 		at, pn, _ := in.Peek()
 		tw, tt := s.work.next(), s.timer.next()
@@ -224,17 +225,22 @@ func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, s
 			if tf := s.faults.Next(); tf < end && tf <= at && tf <= tw && tf <= tt {
 				s.faults.Apply(tf, s, out)
 				s.events++
+				last = tf
 				continue
 			}
 		}
 		switch {
 		case at < end && at <= tw && at <= tt:
+			last = at
 			s.arrive(at, pn, in.Pop(), out)
 		case tw < end && tw <= tt:
+			last = tw
 			s.doWork(tw, out)
 		case tt < end:
+			last = tt
 			s.doTimer(tt, out)
 		default:
+			st.LastEvent = last
 			s.status(st)
 			return
 		}

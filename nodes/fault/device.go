@@ -69,7 +69,6 @@ type Device struct {
 	all   []*state // in order of (name, index)
 	ends  []End    // by port number - 1
 	next  clock.Time
-	beat  clock.Duration // refresh of a pause storm
 	queue []Event
 	held  heldFrames
 	spent bool // a count was used up while a frame was judged
@@ -86,25 +85,34 @@ func NewDevice(plan *topology.Plan, id int32, specs []Spec) *Device {
 	for i := range d.ends {
 		d.ends[i].init(plan, dev, i)
 	}
-	d.beat = beatOf(dev)
 	for i := range specs {
 		d.Add(&specs[i])
 	}
 	return d
 }
 
-// beatOf is half the time the device's XOFF lasts.
-func beatOf(dev *topology.Device) clock.Duration {
-	if len(dev.Ports) == 0 {
-		return clock.Microsecond
-	}
+// beatOf is how often a storm at a port (0 = all ports) repeats its XOFF: after
+// half the shortest pause, but never faster than every second slot of a PFC
+// frame.
+func beatOf(dev *topology.Device, port int) clock.Duration {
 	q := int64(0xffff)
 	if dev.NIC != nil && dev.NIC.Quanta != 0 {
 		q = int64(dev.NIC.Quanta)
-	} else if p := dev.Ports[0].PFC; p != nil && p.Quanta != 0 {
-		q = int64(p.Quanta)
 	}
-	return max(dev.Ports[0].Rate.Span(q*64)/2, clock.Nanosecond)
+	beat, floor := clock.Duration(clock.Never), clock.Duration(0)
+	for i := range dev.Ports {
+		p := &dev.Ports[i]
+		if port != 0 && port != p.Num {
+			continue
+		}
+		n := q
+		if p.PFC != nil && p.PFC.Quanta != 0 {
+			n = int64(p.PFC.Quanta)
+		}
+		beat = min(beat, p.Rate.Span(n*64)/2)
+		floor = max(floor, 2*p.Rate.Span(wire.PFCFrame+wire.Overhead))
+	}
+	return max(beat, floor)
 }
 
 // Add puts a fault into the schedule if it touches this device. Live faults
@@ -220,7 +228,7 @@ func (d *Device) move(st *state, now clock.Time) {
 		d.toggle(st, now)
 	case st.Kind == PauseStorm:
 		d.push(st, Beat)
-		st.next = min(now.Add(d.beat), st.Until)
+		st.next = min(now.Add(beatOf(d.dev, st.Port)), st.Until)
 	case st.Kind == Inject:
 		d.fire(st)
 	case st.blind:
@@ -254,7 +262,7 @@ func (d *Device) start(st *state, now clock.Time) {
 		st.next = min(now.Add(st.DownFor), st.Until)
 	case PauseStorm:
 		d.push(st, Beat)
-		st.next = min(now.Add(d.beat), st.Until)
+		st.next = min(now.Add(beatOf(d.dev, st.Port)), st.Until)
 	case Inject:
 		d.fire(st)
 	}

@@ -127,6 +127,13 @@ func (p *Port) PauseSpan(q uint16) clock.Duration {
 	return p.rate.Span(int64(q) * 64)
 }
 
+// RefreshSpan returns how long a sender of pauses of q quanta waits before it
+// repeats one: half the pause, so that it never runs out, but at least two slots
+// of a PFC frame, so that the shortest pauses leave half of the link to frames.
+func (p *Port) RefreshSpan(q uint16) clock.Duration {
+	return max(p.PauseSpan(q)/2, 2*p.Slot(wire.PFCFrame))
+}
+
 // Pause applies time[prio] = q of a PFC frame that acts at now. The timer runs
 // from reception, so it ends that much earlier. It returns whether the priority
 // was paused before and is after.

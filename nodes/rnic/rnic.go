@@ -150,10 +150,12 @@ func (r *RNIC) Chain() actors.Chain { return r.chain }
 // faults, arrivals, dequeues, timers, work.
 func (r *RNIC) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st *actors.Status) {
 	r.out = out
+	last := st.LastEvent
 	for {
 		at, class := r.nextOwn()
 		a, p, ok := in.Peek()
 		if ok && (a < at || a == at && class > clock.ClassArrival) {
+			last = a
 			r.arrive(a, p, in.Pop())
 			continue
 		}
@@ -161,6 +163,7 @@ func (r *RNIC) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st 
 			break
 		}
 		r.events++
+		last = at
 		switch class {
 		case clock.ClassFault:
 			r.faults.step(r, at)
@@ -173,6 +176,7 @@ func (r *RNIC) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st 
 			r.workDue(at)
 		}
 	}
+	st.LastEvent = last
 	r.report(st)
 }
 
@@ -258,7 +262,7 @@ func (r *RNIC) report(st *actors.Status) {
 	}
 	st.NextFault = r.faults.nextFault()
 	st.LastWork, st.LastProgress = r.lastWork, r.lastProgress
-	st.Outstanding = r.outstanding
+	st.Outstanding = r.outstanding + r.waiting()
 	st.Events, st.Hops = r.events, r.hops
 }
 

@@ -54,7 +54,7 @@ func (b *rxBuffer) init(r *RNIC) {
 // resize takes what the RNIC's settings say of the buffer.
 func (b *rxBuffer) resize(r *RNIC) {
 	b.size, b.prios = r.nic.RxBuffer, 0
-	b.quanta = max(r.ports[0].PauseSpan(r.nic.Quanta)/2, clock.Nanosecond)
+	b.quanta = r.ports[0].RefreshSpan(r.nic.Quanta)
 	for prio, on := range r.nic.Lossless {
 		if on {
 			b.prios |= 1 << prio

@@ -88,7 +88,7 @@ func (r *RNIC) postFlows(now clock.Time, p *pair) {
 func (r *RNIC) postFlow(now clock.Time, i int32, fl *flow, p *pair) {
 	f := fl.f
 	for (f.Count < 0 || fl.posted < f.Count) && fl.posted-fl.done < int64(f.Window) && fl.due <= now {
-		if f.Gate >= 0 && fl.posted+f.GateLag > fl.gate {
+		if fl.shut() && !fl.failed {
 			return
 		}
 		if fl.failed && f.Count < 0 {
@@ -114,6 +114,22 @@ func (r *RNIC) postFlow(now clock.Time, i int32, fl *flow, p *pair) {
 			r.completed(now, p)
 		}
 	}
+}
+
+// shut reports whether the gate keeps the flow's next request back.
+func (fl *flow) shut() bool { return fl.f.Gate >= 0 && fl.posted+fl.f.GateLag > fl.gate }
+
+// waiting counts flows that have begun, have nothing posted and wait at a gate:
+// work that is left, though no request is outstanding.
+func (r *RNIC) waiting() int64 {
+	var n int64
+	for _, id := range r.idx.gates[r.k-1] {
+		fl := &r.flows[r.localFlow(id)]
+		if fl.posted > 0 && fl.posted == fl.done && !fl.failed && fl.posted != fl.f.Count && fl.shut() {
+			n++
+		}
+	}
+	return n
 }
 
 // request is the flow's next work request.
