@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -30,6 +31,8 @@ type blocking struct {
 	res    *report.Result
 	paused map[egress]float64 // share of the run
 	roots  map[egress][]egress
+	ways   [][]egress                 // by flow; nil where packets spread
+	feeds  map[egress]map[egress]bool // queue → queues that its flows enter next
 }
 
 // victims adds a finding for each workload line that has flows which cross a
@@ -38,11 +41,12 @@ func victims(plan *topology.Plan, res *report.Result) {
 	if res.VirtualNS == 0 {
 		return
 	}
-	b := &blocking{plan: plan, res: res, paused: map[egress]float64{}, roots: map[egress][]egress{}}
+	b := &blocking{plan: plan, res: res, paused: map[egress]float64{}, roots: map[egress][]egress{}, feeds: map[egress]map[egress]bool{}}
 	b.collect()
 	if len(b.paused) == 0 {
 		return
 	}
+	b.follow()
 	type tally struct {
 		hit   int
 		first string
@@ -50,7 +54,7 @@ func victims(plan *topology.Plan, res *report.Result) {
 	lines := make([]tally, len(plan.Lines))
 	for i := range plan.Flows[:min(len(plan.Flows), victimFlows)] {
 		f := &plan.Flows[i]
-		text := b.victim(f)
+		text := b.victim(b.ways[i])
 		if text == "" {
 			continue
 		}
@@ -71,10 +75,17 @@ func victims(plan *topology.Plan, res *report.Result) {
 	report.SortFindings(res.Findings)
 }
 
-// collect lists the switch queues that were paused for long.
+// collect lists the queues that were paused for long.
 func (b *blocking) collect() {
 	for i := range b.plan.Devices {
 		d := &b.plan.Devices[i]
+		if c := b.res.RNICs[d.Name]; c != nil {
+			for n := range 8 {
+				if share := float64(c.RxPauseNS[n]) / float64(b.res.VirtualNS); share > victimShare {
+					b.paused[egress{d.ID, 1, n}] = share
+				}
+			}
+		}
 		sw := b.res.Switches[d.Name]
 		if sw == nil {
 			continue
@@ -97,23 +108,41 @@ func (b *blocking) collect() {
 	}
 }
 
-// victim says how a flow was blocked, "" when it was not, or rightly.
-func (b *blocking) victim(f *topology.Flow) string {
+// follow lists the queues on every flow's way.
+func (b *blocking) follow() {
+	for i := range b.plan.Flows[:min(len(b.plan.Flows), victimFlows)] {
+		way := b.way(&b.plan.Flows[i])
+		b.ways = append(b.ways, way)
+		for k := 0; k+1 < len(way); k++ {
+			if b.feeds[way[k]] == nil {
+				b.feeds[way[k]] = map[egress]bool{}
+			}
+			b.feeds[way[k]][way[k+1]] = true
+		}
+	}
+}
+
+func (b *blocking) way(f *topology.Flow) (way []egress) {
 	stops, err := Walk(b.plan, probeOf(b.plan, f))
 	if err != nil {
-		return ""
+		return nil
 	}
-	var way []egress
 	for _, s := range stops {
 		d := &b.plan.Devices[s.Dev]
 		if s.Spray {
-			return ""
+			return nil
 		}
-		if d.Switch == nil {
-			continue
+		prio := int(s.Queue)
+		if d.Switch != nil {
+			prio = prioStopping(&d.Ports[s.Out-1], prio)
 		}
-		way = append(way, egress{s.Dev, s.Out, prioStopping(&d.Ports[s.Out-1], int(s.Queue))})
+		way = append(way, egress{s.Dev, s.Out, prio})
 	}
+	return way
+}
+
+// victim says how a flow was blocked, "" when it was not, or rightly.
+func (b *blocking) victim(way []egress) string {
 	for _, e := range way {
 		share, ok := b.paused[e]
 		if !ok {
@@ -156,13 +185,7 @@ func (b *blocking) rootsOf(e egress, seen map[egress]bool) []egress {
 	if peer.Switch == nil {
 		out = []egress{e}
 	} else {
-		for _, q := range b.long(peer, e.prio) {
-			if b.paused[q] > victimShare {
-				out = append(out, b.rootsOf(q, seen)...)
-			} else {
-				out = append(out, q)
-			}
-		}
+		out = b.causes(b.long(e, peer), seen)
 	}
 	delete(seen, e)
 	if len(seen) == 0 {
@@ -171,32 +194,49 @@ func (b *blocking) rootsOf(e egress, seen map[egress]bool) []egress {
 	return out
 }
 
-// long lists a switch's queues of a priority whose watermark came near its
-// longest, in port order.
-func (b *blocking) long(d *topology.Device, prio int) []egress {
+// causes finds the roots behind a switch's long queues. Where some were paused
+// for long they are the reason: the others drained at their line's rate.
+func (b *blocking) causes(long []egress, seen map[egress]bool) (out []egress) {
+	paused := false
+	for _, q := range long {
+		if b.paused[q] > victimShare {
+			paused = true
+			out = append(out, b.rootsOf(q, seen)...)
+		}
+	}
+	if paused {
+		return out
+	}
+	return long
+}
+
+// long lists the queues of a switch that flows through e enter and whose
+// watermark came near the longest of them, in port order.
+func (b *blocking) long(e egress, d *topology.Device) []egress {
 	sw := b.res.Switches[d.Name]
 	if sw == nil {
 		return nil
 	}
-	mark := func(i int) int64 {
-		p := sw.Ports[strconv.Itoa(d.Ports[i].Num)]
-		if p == nil {
+	mark := func(q egress) int64 {
+		p := sw.Ports[strconv.Itoa(q.port)]
+		if p == nil || q.prio < 0 {
 			return 0
 		}
-		if q := p.Queue[strconv.Itoa(int(d.Ports[i].QoS.PFCToQueue[prio]))]; q != nil {
-			return q.Watermark
+		if c := p.Queue[strconv.Itoa(int(d.Ports[q.port-1].QoS.PFCToQueue[q.prio]))]; c != nil {
+			return c.Watermark
 		}
 		return 0
 	}
 	var most int64
-	for i := range d.Ports {
-		most = max(most, mark(i))
-	}
 	var out []egress
-	for i := range d.Ports {
-		if m := mark(i); m > 0 && 2*m >= most {
-			out = append(out, egress{d.ID, d.Ports[i].Num, prio})
+	for q := range b.feeds[e] {
+		most = max(most, mark(q))
+	}
+	for q := range b.feeds[e] {
+		if m := mark(q); m > 0 && 2*m >= most {
+			out = append(out, q)
 		}
 	}
+	slices.SortFunc(out, func(x, y egress) int { return cmp.Or(cmp.Compare(x.port, y.port), cmp.Compare(x.prio, y.prio)) })
 	return out
 }
