@@ -232,7 +232,7 @@ func (a *app) showPlan(o *planOut) error {
 		t.AppendRow([]any{c.Processes, fmt.Sprintf("%.0f", c.PerWindow), fmt.Sprintf("%.1f us", c.ComputeUS), fmt.Sprintf("%.1f us", c.ExchangeUS), fmt.Sprintf("%.2f s", c.WallS)})
 	}
 	return a.printf(`%s: %d devices, %d RNICs, %d QPs, %d flows
-memory      about %s (budget %s)
+memory      up to about %s (budget %s)
 hops        about %.3g, %.3g events
 traffic     at least %v of virtual time%s
 windows     about %.3g of %v, %.0f events each
