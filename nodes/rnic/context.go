@@ -73,9 +73,12 @@ func (r *RNIC) QPContext(qpn uint32) (QPContext, bool) {
 	pq := &r.plan.QPs[p.id]
 	par, peer, other := r.ends(p)
 	cfg := r.idx.of(r.k, pq)
+	if p.q != nil {
+		cfg = p.q.Config()
+	}
 	c := QPContext{QP: p.id, Name: pq.Name, QPN: qpn, Peer: p.peer, PeerQPN: other, Requests: p.asks, State: qp.StateRTS.String(),
 		MTU: pq.MTU, SPort: pq.SPort, DSCP: pq.DSCP, Connect: "preset", Migration: migNames[qp.Migrated], Path: "primary",
-		Port: r.ports[0].num, AltPort: par.AltPort, Timers: timersOf(r.nic, par, peer), WindowT4: cfg.WindowT4, Adaptive: cfg.ADP != nil,
+		Port: r.ports[0].num, AltPort: par.AltPort, Timers: r.timers(par, peer, cfg), WindowT4: cfg.WindowT4, Adaptive: cfg.ADP != nil,
 		AckExpiry: clock.Never, RNRWait: qp.RNRWait(peer.MinRNRTimer, cfg.RNRLinear), RetryCnt: cfg.RetryCnt, RetryLeft: cfg.RetryCnt,
 		RNRRetry: cfg.RNRRetry, RNRLeft: cfg.RNRRetry, SQPSN: par.InitialPSN, Una: par.InitialPSN, Next: par.InitialPSN, Max: par.InitialPSN,
 		MaxRdAtomic: cfg.MaxRdAtomic, EPSN: peer.InitialPSN, Receives: cfg.RecvQueue, MaxDestRdAtomic: cfg.MaxDestRdAtomic}
@@ -89,6 +92,14 @@ func (r *RNIC) QPContext(qpn uint32) (QPContext, bool) {
 		r.live(&c, p)
 	}
 	return c, true
+}
+
+// timers is how the timeout came about; what is in force is cfg's, which a
+// change of settings may have replaced.
+func (r *RNIC) timers(par, peer *topology.QPParams, cfg *qp.Config) Timers {
+	t := timersOf(r.nic, par, peer)
+	t.Effective, t.Alternate = cfg.Timeout, cfg.AltTimeout
+	return t
 }
 
 // live fills what the machines know.

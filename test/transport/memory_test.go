@@ -51,19 +51,24 @@ workload: [{name: w, from: rnic1, to: rnic2, verb: %s, size: %s, count: 2, windo
 	}
 }
 
-// TestIdleQPs holds that 100,000 queue pairs that have carried a message and
-// are idle now, both ends in one process, fit into 200 MB.
+// TestIdleQPs holds that 100,000 queue pairs fit into 200 MB: ends that have
+// carried a message and are idle now (50,000 connections with both ends in one
+// process), and connections that wait for their start.
 func TestIdleQPs(t *testing.T) {
 	qps := 100000
 	if testing.Short() || raceEnabled {
 		qps = 10000
 	}
-	res, used := held(t, fmt.Sprintf(pair+"run: {limit: 1s}\nrnics: {all: {congestion: none}}\nworkload: [{name: w, from: rnic1, to: rnic2, verb: write, size: 1B, qps: %d}]\n", qps))
-	if res.Flows["w"].Completed != int64(qps) {
-		t.Fatalf("%d of %d completed", res.Flows["w"].Completed, qps)
+	const file = pair + `run: {%s}
+rnics: {all: {congestion: none}}
+workload: [{name: w, from: rnic1, to: rnic2, verb: write, size: 1B, qps: %d, start: %s}]
+`
+	res, used := held(t, fmt.Sprintf(file, "limit: 1s", qps/2, "0us"))
+	if res.Flows["w"].Completed != int64(qps/2) {
+		t.Fatalf("%d of %d completed", res.Flows["w"].Completed, qps/2)
 	}
-	_, fresh := held(t, fmt.Sprintf(pair+"run: {until: 1us}\nworkload: [{name: w, from: rnic1, to: rnic2, verb: write, size: 1B, qps: %d, start: 1s}]\n", qps))
-	t.Logf("%d QPs: %d MB after one message each, %d MB before any", qps, used>>20, fresh>>20)
+	_, fresh := held(t, fmt.Sprintf(file, "until: 1us", qps, "1s"))
+	t.Logf("%d idle ends hold %d MB, %d connections before their start %d MB", qps, used>>20, qps, fresh>>20)
 	if limit := uint64(qps) * 2000; used > limit || fresh > limit {
 		t.Errorf("%d QPs hold %d B and %d B, allowed %d", qps, used, fresh, limit)
 	}

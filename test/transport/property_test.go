@@ -22,12 +22,14 @@ workload:
 
 var (
 	verbs   = []string{"send", "send-imm", "send-inv", "write", "write-imm", "read", "cmp-swap", "fetch-add"}
+	kinds   = []string{"drop", "drop", "duplicate", "duplicate", "delay", "delay", "reorder", "corrupt", "corrupt", "mark-ce"}
 	schemes = []string{"go-back-n", "go-back-n", "go-back-n", "selective-repeat", "go-back-0"}
 )
 
 // random is a workload of mixed verbs and a finite loss pattern by exact
 // packets: n-th transmission of the n-th packet, n-th ACK, NAK, RNR, response.
-func random(seed uint64) string {
+// With mean, frames are also damaged, doubled, held back and swapped.
+func random(seed uint64, mean bool) string {
 	r := rand.New(rand.NewPCG(seed, 7))
 	var b strings.Builder
 	psn := r.IntN(1 << 24)
@@ -41,6 +43,9 @@ func random(seed uint64) string {
 		verb, size := verbs[r.IntN(len(verbs))], r.IntN(9000)
 		if verb == "cmp-swap" || verb == "fetch-add" {
 			size = 8
+		}
+		if verb == "fetch-add" {
+			verb += ", add: 1"
 		}
 		fmt.Fprintf(&b, "  - {name: f%d, from: rnic%d, to: rnic%d, verb: %s, size: %dB, count: %d, window: %d, start: %dus",
 			i, from, to, verb, size, 1+r.IntN(5), 1+r.IntN(4), r.IntN(20))
@@ -71,7 +76,17 @@ func random(seed uint64) string {
 		case 3:
 			what = "kind=" + []string{"data", "ack", "nak"}[r.IntN(3)]
 		}
-		fmt.Fprintf(&b, "  - drop %s name=d%d dir=out %s count=%d\n", port, i, what, 1+r.IntN(3))
+		kind, count := "drop", 1+r.IntN(3)
+		if mean {
+			kind = kinds[r.IntN(len(kinds))]
+		}
+		switch kind {
+		case "delay":
+			what += fmt.Sprintf(" by=%dus", 1+r.IntN(3000))
+		case "corrupt":
+			what += " field=" + []string{"icrc", "fcs", "bth.psn", "ip.id"}[r.IntN(4)]
+		}
+		fmt.Fprintf(&b, "  - %s %s name=d%d dir=out %s count=%d\n", kind, port, i, what, count)
 	}
 	if b.Len() == 0 {
 		return strings.TrimSuffix(text, "faults:\n")
@@ -90,7 +105,7 @@ func TestRandomLosses(t *testing.T) {
 	}
 	var lost, dead, recovered int
 	for seed := uint64(1); seed <= n; seed++ {
-		text := random(seed)
+		text := random(seed, false)
 		o := run(t, text)
 		where := func(format string, a ...any) {
 			t.Errorf("seed %d: %s\n%s", seed, fmt.Sprintf(format, a...), text)
@@ -123,6 +138,34 @@ func TestRandomLosses(t *testing.T) {
 	t.Logf("%d seeds: %d frames lost, %d flows recovered, %d requests failed", n, lost, recovered, dead)
 	if lost == 0 || recovered == 0 || dead == 0 {
 		t.Error("the patterns are too tame: nothing lost, recovered or failed")
+	}
+}
+
+// TestRandomDisorder adds what networks do besides losing: frames that come
+// twice, late, swapped or damaged. The property is the same, and nothing is
+// executed twice: every atomic adds once.
+func TestRandomDisorder(t *testing.T) {
+	n := uint64(500)
+	if testing.Short() || raceEnabled {
+		n = 60
+	}
+	for seed := uint64(1); seed <= n; seed++ {
+		text := random(seed, true)
+		plan := load(t, text)
+		o := execute(t, plan)
+		if o.Verdict != report.Complete {
+			t.Fatalf("seed %d: verdict %s: %s\n%s", seed, o.Verdict, o.VerdictReason, text)
+		}
+		for i := range plan.Lines {
+			name := plan.Lines[i].Name
+			f := o.Flows[name]
+			if f.Completed+f.Failed != f.Requests {
+				t.Fatalf("seed %d: %s: %d completed and %d failed of %d: %s\n%s", seed, name, f.Completed, f.Failed, f.Requests, f.Why, text)
+			}
+			if f.Verb == "fetch-add" && f.Failed == 0 && f.Atomic.Memory != uint64(f.Requests) {
+				t.Fatalf("seed %d: %s: %d fetch-adds of 1 left %d\n%s", seed, name, f.Requests, f.Atomic.Memory, text)
+			}
+		}
 	}
 }
 
