@@ -184,17 +184,21 @@ func prios(p *PFC) string {
 	return "[" + strings.Join(s, ", ") + "]"
 }
 
-// seeds finds consecutive switches that both choose among members with the
-// same hash and seed: the second then sees only part of its members.
-func (l *linter) seeds() {
-	multi := func(d *Device) bool {
-		for _, g := range d.Groups {
-			if len(g) > 1 {
-				return true
-			}
-		}
-		return false
+// members reports whether a switch has a choice, and one among an even number.
+func members(d *Device) (multi, even bool) {
+	for _, g := range d.Groups {
+		multi = multi || len(g) > 1
+		even = even || len(g) > 1 && len(g)%2 == 0
 	}
+	return multi, even
+}
+
+// seeds finds consecutive switches that both choose among members with the
+// same hash and seed: the second then sees only part of its members. A CRC is
+// linear, so that another seed only adds a constant: the low bits by which both
+// choose stay tied.
+func (l *linter) seeds() {
+	multi := func(d *Device) bool { m, _ := members(d); return m }
 	for i := range l.p.Devices {
 		a := &l.p.Devices[i]
 		if a.Switch == nil || a.Switch.ECMP.Spray || !multi(a) {
@@ -203,13 +207,28 @@ func (l *linter) seeds() {
 		for j := range a.Ports {
 			b := &l.p.Devices[a.Ports[j].Peer]
 			if b.Switch == nil || b.ID < a.ID || b.Switch.ECMP.Spray || !multi(b) ||
-				a.Switch.ECMP.Hash != b.Switch.ECMP.Hash || a.Switch.ECMP.Seed != b.Switch.ECMP.Seed {
+				a.Switch.ECMP.Hash != b.Switch.ECMP.Hash {
+				continue
+			}
+			if a.Switch.ECMP.Seed != b.Switch.ECMP.Seed {
+				l.crcSeeds(a, b)
 				continue
 			}
 			l.add(fmt.Sprint(a.Kind, b.Kind), "hash-polarised", a.Name, l.p.settingNode(a, "ecmp", "seed"),
 				"%s and %s are consecutive and hash with %s and the same seed %d: paths polarise; seed: auto gives each its own", b.Name, a.Name, a.Switch.ECMP.Hash, a.Switch.ECMP.Seed)
 		}
 	}
+}
+
+// crcSeeds tells that different seeds do not help a CRC.
+func (l *linter) crcSeeds(a, b *Device) {
+	_, ea := members(a)
+	_, eb := members(b)
+	if a.Switch.ECMP.Hash != "crc32" || !ea || !eb {
+		return
+	}
+	l.add(fmt.Sprint("crc", a.Kind, b.Kind), "hash-polarised", a.Name, l.p.settingNode(a, "ecmp", "hash"),
+		"%s and %s are consecutive and both hash with crc32: different seeds do not help, they only turn the result by a constant, and among an even number of members paths polarise; hash: murmur3 on one of them does", b.Name, a.Name)
 }
 
 // settingNode finds where the file sets a key for a device; nil when nowhere.

@@ -38,6 +38,7 @@ func TestLints(t *testing.T) {
 		{clos, []string{"switches.spine.qos.dscp_to_tc.26=1"}, "roce-lossy", "RoCE flow rnic1->rnic5 uses lossy queue 1 at spine1 (DSCP 26 -> TC 1)"},
 		{clos, []string{"switches.all.qos.dscp_to_tc.48=0"}, "cnp-lossy", "CNPs of flow rnic1->rnic5 use lossy queue 0 without strict priority at leaf2 (DSCP 48 -> TC 0)"},
 		{clos, []string{"switches.all.ecmp.seed=7", "topology.links.uplink.per_pair=2"}, "hash-polarised", "leaf1 and spine1 are consecutive and hash with murmur3 and the same seed 7"},
+		{clos, []string{"switches.all.ecmp.hash=crc32", "topology.links.uplink.per_pair=2"}, "hash-polarised", "leaf1 and spine1 are consecutive and both hash with crc32: different seeds do not help"},
 		{clos, []string{`topology.cables=[{ends: ["leaf1:7", "x:1"]}]`, "topology.nodes=[{name: x, kind: leaf}, {name: h, kind: rnic}, {name: y, kind: leaf}]", `topology.cables=[{ends: ["h:1", "x:1"]}]`, "workload.w.to=h"}, "no-route", "leaf1 has no route to h; this path never works"},
 	} {
 		fs := Lint(load(t, c.base, c.set...))

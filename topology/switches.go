@@ -25,6 +25,7 @@ type portKey struct {
 	eff   *node
 	class PortClass
 	num   int // 0 unless the port has settings of its own
+	ports int // of the device: the watchdog's defaults depend on it
 }
 
 // portSet is what ports of one class share.
@@ -79,7 +80,7 @@ func (r *resolver) switches() {
 		r.checkPanel(d, eff)
 		for j := range d.Ports {
 			p := &d.Ports[j]
-			ps := l.port(eff, p)
+			ps := l.port(eff, p, len(d.Ports))
 			p.MTU, p.QoS, p.PFC, p.Lossy, p.ECN = ps.mtu, ps.qos, ps.pfc, ps.lossy, ps.ecn
 			p.EgressHalf, p.IngressHalf = halves(base.Latency)
 			p.Response = ps.pfc.Response
@@ -177,8 +178,8 @@ var classNames = [...]string{ClassServer: "server", ClassUplink: "uplink", Class
 // String names a port class as the fabric file does.
 func (c PortClass) String() string { return classNames[c] }
 
-func (l *layers) port(eff *node, p *Port) *portSet {
-	k := portKey{eff, p.Class, 0}
+func (l *layers) port(eff *node, p *Port, ports int) *portSet {
+	k := portKey{eff, p.Class, 0, ports}
 	own := eff.path("ports", strconv.Itoa(p.Num))
 	if own != nil {
 		k.num = p.Num
@@ -188,18 +189,18 @@ func (l *layers) port(eff *node, p *Port) *portSet {
 	}
 	n := overlay(eff, eff.path("ports", p.Class.String()))
 	n = overlay(n, own)
-	ps := l.r.decodePort(n)
+	ps := l.r.decodePort(n, ports)
 	l.ports[k] = ps
 	return ps
 }
 
-func (r *resolver) decodePort(n *node) *portSet {
+func (r *resolver) decodePort(n *node, ports int) *portSet {
 	ps := &portSet{mtu: int(n.size("mtu"))}
 	if ps.mtu < 64 || ps.mtu > 65535 {
 		r.fail(orNode(n.get("mtu"), n), "switches.mtu", n.str("mtu"), "must be 64B..65535B", "9216B")
 	}
 	ps.qos = decodeQoS(n.get("qos"))
-	ps.pfc = r.decodePFC(n.get("pfc"))
+	ps.pfc = r.decodePFC(n.get("pfc"), ports)
 	lo := n.get("lossy")
 	ps.lossy = &Lossy{Alpha: lo.alpha("alpha"), Limit: lo.size("limit")}
 	ps.ecn = r.decodeECN(n.get("ecn"), ps.qos, ps.pfc)
@@ -240,7 +241,7 @@ func decodeQoS(n *node) *QoS {
 	return q
 }
 
-func (r *resolver) decodePFC(n *node) *PFC {
+func (r *resolver) decodePFC(n *node, ports int) *PFC {
 	base := defaults().path("switches", "all", "pfc")
 	off := n != nil && n.kind == nScalar
 	if off || n == nil {
@@ -264,15 +265,18 @@ func (r *resolver) decodePFC(n *node) *PFC {
 			p.Headroom[i] = g.size("headroom")
 		}
 	}
-	p.Watchdog = r.decodeWatchdog(n.get("watchdog"))
+	p.Watchdog = r.decodeWatchdog(n.get("watchdog"), ports)
 	return p
 }
 
-func (r *resolver) decodeWatchdog(n *node) *Watchdog {
+// decodeWatchdog fills what is absent with SONiC's defaults by port count
+// (switch §3.5): 200 ms for each 32 ports begun, polled at most each second.
+func (r *resolver) decodeWatchdog(n *node, ports int) *Watchdog {
 	if n == nil || n.kind != nMap {
 		return nil
 	}
-	w := &Watchdog{Detect: 200 * clock.Millisecond, Restore: 200 * clock.Millisecond, Poll: 200 * clock.Millisecond, Action: "drop"}
+	d := clock.Duration(max(1, (ports-1)/32+1)) * 200 * clock.Millisecond
+	w := &Watchdog{Detect: d, Restore: d, Poll: min(d, clock.Second), Action: "drop"}
 	for _, x := range []struct {
 		key    string
 		to     *clock.Duration
