@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/rocemu/rocemu/coord/client"
 	"github.com/rocemu/rocemu/coord/pki"
@@ -20,6 +21,10 @@ type clusterInitFlags struct {
 	Dir  string   `flag:"dir" help:"directory to write to; must not hold a cluster's keys already"`
 	Host []string `flag:"host" help:"name or address that gets a certificate; the first is the NATS server's (repeatable)"`
 	Port int      `flag:"port" help:"port in the nats-server configuration"`
+	NATS []string `flag:"nats-host" help:"host of a NATS server, its own configuration nats-HOST.conf; several form a cluster (repeatable, or comma-separated)"`
+
+	Store string `flag:"store" help:"directory of JetStream in the nats-server configuration"`
+	Keep  bool   `flag:"keep" help:"leave keys that are there already as they are"`
 }
 
 func (a *app) clusterInit() *cobra.Command {
@@ -32,7 +37,7 @@ nobody in without them. ca.key is needed only to make more certificates.`,
 		example: "  emuctl cluster init --dir keys --host nats1 --host node2 --host node3\n  (cd keys && nats-server -c nats-server.conf)",
 		args:    cobra.NoArgs, flags: &f,
 		run: func(_ context.Context, _ []string) error {
-			names, err := pki.Init(pki.Options{Dir: f.Dir, Hosts: f.Host, Port: f.Port})
+			names, err := pki.Init(pki.Options{Dir: f.Dir, Hosts: commaList(f.Host), Port: f.Port, NATS: commaList(f.NATS), Store: f.Store, Keep: f.Keep})
 			if err != nil {
 				return err
 			}
@@ -47,6 +52,19 @@ nobody in without them. ca.key is needed only to make more certificates.`,
 			return nil
 		},
 	})
+}
+
+// commaList takes lists apart at commas.
+func commaList(list []string) []string {
+	var out []string
+	for _, s := range list {
+		for _, x := range strings.Split(s, ",") {
+			if x = strings.TrimSpace(x); x != "" {
+				out = append(out, x)
+			}
+		}
+	}
+	return out
 }
 
 func (a *app) contexts() *cobra.Command {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/rocemu/rocemu/coord/client"
@@ -13,7 +14,7 @@ import (
 
 // clusterFlags say which cluster a verb talks to.
 type clusterFlags struct {
-	NATS    string `flag:"nats" help:"NATS of the cluster, as in nats://host:4222; default the current context"`
+	NATS    string `flag:"nats" help:"NATS of the cluster, as in nats://host:4222; default EMUCTL_NATS (with EMUCTL_CREDS, EMUCTL_TLS_CA, _CERT, _KEY), else the current context"`
 	Creds   string `flag:"creds" help:"file with an NKey seed"`
 	CA      string `flag:"tls-ca" help:"certificate that signed the cluster's; turns TLS on"`
 	Cert    string `flag:"tls-cert" help:"own certificate"`
@@ -26,6 +27,10 @@ type clusterFlags struct {
 func (f *clusterFlags) target() (client.Context, error) {
 	if f.NATS != "" {
 		return client.Context{NATS: f.NATS, Creds: f.Creds, CA: f.CA, Cert: f.Cert, Key: f.Key}, nil
+	}
+	if url := os.Getenv("EMUCTL_NATS"); url != "" && f.Context == "" {
+		return client.Context{NATS: url, Creds: os.Getenv("EMUCTL_CREDS"), CA: os.Getenv("EMUCTL_TLS_CA"),
+			Cert: os.Getenv("EMUCTL_TLS_CERT"), Key: os.Getenv("EMUCTL_TLS_KEY")}, nil
 	}
 	all, err := client.LoadContexts()
 	if err != nil {

@@ -21,6 +21,7 @@ type submitFlags struct {
 	Batch      bool   `flag:"batch" help:"long grants of virtual time: a live fault takes seconds to land, a change of leader is not noticed"`
 	Pause      bool   `flag:"pause" help:"start paused"`
 	Checkpoint string `flag:"checkpoint" help:"wall time between checkpoints, as in 10s; 0s = none"`
+	IfIdle     bool   `flag:"if-idle" help:"do nothing when the cluster has a run already: for a service that starts again"`
 	Wait       bool   `flag:"wait" help:"wait for the end and print the result"`
 	Out        string `flag:"out,o" help:"with --wait: directory for result.json and the rest"`
 }
@@ -56,6 +57,14 @@ func (a *app) submitRun(ctx context.Context, files []string, f *submitFlags) err
 	}
 	var id string
 	err = a.onCluster(ctx, &f.clusterFlags, func(ctx context.Context, c *client.Client) error {
+		if f.IfIdle {
+			if st, err := c.Status(ctx); err != nil || st.Run != nil {
+				if err == nil {
+					id = st.Run.ID
+				}
+				return err
+			}
+		}
 		id, err = c.Submit(ctx, s)
 		return err
 	})

@@ -17,6 +17,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +61,16 @@ type Options struct {
 	Hosts []string // one certificate for each; names and addresses
 	Port  int      // of NATS in the configuration written
 	Years int      // validity, 0 = 2
+	// NATS names the hosts that run NATS servers; each gets its own
+	// configuration [NATSConfOf], and several form a cluster. Empty: the first of
+	// Hosts, in [NATSConf].
+	NATS  []string
+	Store string // directory of JetStream in the configuration, default "jetstream"
+	Keep  bool   // keys that are there already are left as they are, without an error
 }
+
+// NATSConfOf names the configuration of one of several NATS hosts.
+func NATSConfOf(host string) string { return "nats-" + fileName(host) + ".conf" }
 
 // Init writes keys, certificates and a configuration for nats-server. It
 // refuses a directory that has them already.
@@ -77,7 +87,13 @@ func Init(o Options) ([]string, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, err
 	}
+	if o.Store == "" {
+		o.Store = "jetstream"
+	}
 	if _, err := os.Stat(filepath.Join(o.Dir, CAFile)); err == nil {
+		if o.Keep {
+			return nil, nil
+		}
 		return nil, fmt.Errorf("%s: a cluster's keys are there already; keep them or remove them", o.Dir)
 	}
 	w := &writer{dir: o.Dir}
@@ -85,7 +101,7 @@ func Init(o Options) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range o.Hosts {
+	for _, h := range hostsOf(o) {
 		if err := certificate(w, ca, caKey, h, o.Years); err != nil {
 			return nil, err
 		}
@@ -98,8 +114,63 @@ func Init(o Options) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.put(NATSConf, []byte(conf(o, member, user)), 0o600)
+	if len(o.NATS) == 0 {
+		w.put(NATSConf, []byte(conf(o, o.Hosts[0], NATSConf, member, user)), 0o600)
+	}
+	for _, h := range o.NATS {
+		w.put(NATSConfOf(h), []byte(conf(o, h, NATSConfOf(h), member, user)+routes(o, h)), 0o600)
+	}
 	return w.names, w.err
+}
+
+// hostsOf lists every host that gets a certificate, once.
+func hostsOf(o Options) []string {
+	var out []string
+	for _, h := range append(slices.Clone(o.Hosts), o.NATS...) {
+		if !slices.Contains(out, h) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// ClusterPort is where the NATS servers of a cluster reach one another.
+const ClusterPort = 6222
+
+// routes is what makes a NATS server one of several: mutual TLS among them.
+func routes(o Options, host string) string {
+	if len(o.NATS) < 2 {
+		return ""
+	}
+	var to []string
+	for _, h := range o.NATS {
+		if h != host {
+			to = append(to, fmt.Sprintf("\"nats-route://%s:%d\"", h, ClusterPort))
+		}
+	}
+	return fmt.Sprintf(`server_name: "%s"
+cluster {
+  name: "rocemu"
+  port: %d
+  routes: [%s]
+  tls {
+    cert_file: "%s"
+    key_file: "%s"
+    ca_file: "%s"
+    verify: true
+    timeout: 5
+  }
+}
+`, host, ClusterPort, strings.Join(to, ", "), o.path(CertFile(host)), o.path(KeyFile(host)), o.path(CAFile))
+}
+
+// path is how a configuration names a file: an absolute directory is written
+// out, so that the server may be started anywhere.
+func (o Options) path(file string) string {
+	if filepath.IsAbs(o.Dir) {
+		return filepath.Join(o.Dir, file)
+	}
+	return file
 }
 
 // writer writes the files of a directory and remembers the first error.
@@ -161,9 +232,11 @@ func putKey(w *writer, name string, key *ecdsa.PrivateKey) error {
 	return w.err
 }
 
-// CertFile and KeyFile name a host's files.
+// CertFile names a host's certificate.
 func CertFile(host string) string { return fileName(host) + ".pem" }
-func KeyFile(host string) string  { return fileName(host) + ".key" }
+
+// KeyFile names a host's private key.
+func KeyFile(host string) string { return fileName(host) + ".key" }
 
 func fileName(host string) string {
 	return strings.Map(func(r rune) rune {
@@ -219,8 +292,7 @@ func nkey(w *writer, name string) (string, error) {
 
 // conf is a nats-server configuration: TLS both ways, nothing without a key,
 // members on the subjects of this system only, people on its services only.
-func conf(o Options, member, user string) string {
-	h := o.Hosts[0]
+func conf(o Options, h, file, member, user string) string {
 	return fmt.Sprintf(`# NATS for an emulated fabric. Start it in this directory: nats-server -c %s
 port: %d
 max_payload: 1MB
@@ -228,7 +300,7 @@ max_pending: 512MB
 write_deadline: "30s"
 ping_interval: "5s"
 ping_max: 3
-jetstream { store_dir: "jetstream", sync_interval: always }
+jetstream { store_dir: "%s", sync_interval: always }
 tls {
   cert_file: "%s"
   key_file: "%s"
@@ -246,7 +318,7 @@ authorization {
         subscribe: { allow: ["_INBOX.>"] } } }
   ]
 }
-`, NATSConf, o.Port, CertFile(h), KeyFile(h), CAFile, member, user)
+`, file, o.Port, o.Store, o.path(CertFile(h)), o.path(KeyFile(h)), o.path(CAFile), member, user)
 }
 
 // PublicKey reads a seed file and returns the key to allow.
