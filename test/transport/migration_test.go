@@ -1,10 +1,12 @@
 package transport
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/record"
+	"github.com/rocemu/rocemu/report"
 )
 
 const twoPorts = `schema: 1
@@ -76,5 +78,30 @@ faults: ["drop rnic1:1 name=hole dir=out", "drop rnic1:2 name=second dir=out"]
 	const unit = 4096
 	if got, want := int64(o.Flows["s"].LastEndNS), int64(clock.Duration(2*unit<<10+2*unit<<12)*clock.Nanosecond); got != want {
 		t.Errorf("ends at %d ps, want %d", got, want)
+	}
+}
+
+// TestRandomMigration is TestRandomLosses with an alternate path loaded and
+// losses that outlast the retries of one path.
+func TestRandomMigration(t *testing.T) {
+	moved := 0
+	for seed := uint64(1); seed <= 200; seed++ {
+		text := strings.NewReplacer("servers: 2,", "servers: 2, ports: 2,", "qp: {", "qp: {alt_path: {port: 2}, alt_timeout: 9, ",
+			"count=3", "count=40").Replace(random(seed, seed%2 == 0))
+		o := run(t, text)
+		if o.Verdict != report.Complete {
+			t.Fatalf("seed %d: %s: %s\n%s", seed, o.Verdict, o.VerdictReason, text)
+		}
+		for name, f := range o.Flows {
+			if f.Completed+f.Failed != f.Requests {
+				t.Fatalf("seed %d: %s: %d completed and %d failed of %d\n%s", seed, name, f.Completed, f.Failed, f.Requests, text)
+			}
+		}
+		for k := uint32(1); k <= uint32(len(o.plan.RNICs)); k++ {
+			moved += len(o.of(k, record.Migrate))
+		}
+	}
+	if moved < 20 {
+		t.Errorf("%d migrations: the patterns are too tame", moved)
 	}
 }
