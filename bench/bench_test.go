@@ -114,7 +114,7 @@ func BenchmarkSize(b *testing.B) {
 	for _, leaves := range []int{2, 8, 32, 128} {
 		b.Run(fmt.Sprintf("hosts=%d", 16*leaves), func(b *testing.B) {
 			size := fmt.Sprintf("workload.perm.size=%dB", 64_000_000/leaves) // the same bytes in all
-			run(b, load(b, "w1.yaml", fmt.Sprintf("topology.leaves=%d", leaves), size), sim.Options{Workers: 1})
+			run(b, load(b, "w1.yaml", fmt.Sprintf("topology.leaves=%d", leaves), size, "switches.all.buffer.size=64MiB"), sim.Options{Workers: 1})
 		})
 	}
 }

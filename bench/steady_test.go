@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,6 +121,15 @@ workload: [{name: w, from: rnic1, to: rnic2, verb: write, size: 1GB, count: fore
 	}
 }
 
+// everyPod is W3's permutation in each POD of n servers.
+func everyPod(pods, n int) string {
+	var b strings.Builder
+	for p := range pods {
+		fmt.Fprintf(&b, "  - {name: pod%d, pattern: permutation, from: rnic%d..rnic%d, shift: 48, verb: write, size: 250KB}\n", p+1, p*n+1, (p+1)*n)
+	}
+	return b.String()
+}
+
 // TestPods starts 16,384 servers in 8 PODs and runs them for 100 us under
 // 8 GiB; only with -long.
 func TestPods(t *testing.T) {
@@ -140,8 +150,8 @@ topology:
   cores: 8
   links: {server: {rate: 25Gbps, delay: 1us}, uplink: {rate: 100Gbps, delay: 1us}, core: {rate: 100Gbps, delay: 1us}}
 rnics: {all: {ack: every}}
-workload: [{name: perm, pattern: permutation, from: rnic1..rnic2064, shift: 48, verb: write, size: 250KB}]
-`)
+workload:
+`+everyPod(8, 43*48))
 	r, err := sim.Run(context.Background(), p, sim.Options{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
