@@ -127,7 +127,7 @@ func (n *Node) admit(b []byte, kind Kind) (Result, error) {
 	if err := n.check(e); err != nil {
 		return Result{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 1500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 800*time.Millisecond)
 	defer cancel()
 	r, err := n.propose(ctx, e)
 	if err != nil {

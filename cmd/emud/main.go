@@ -49,7 +49,7 @@ SIGTERM hands its devices over at a checkpoint; kill -9 is safe too.`,
 		RunE:    func(c *cobra.Command, _ []string) error { return serve(c.Context(), &o) },
 	}
 	o.bind(root.Flags())
-	root.AddCommand(healthcheck(), janitor())
+	root.AddCommand(healthcheck(), janitor(), natsServer())
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	return root
 }

@@ -54,8 +54,13 @@ func NewID() string {
 
 // request sends one request until a coordinator answers or ctx ends.
 func (c *Client) request(ctx context.Context, verb string, data []byte) ([]byte, error) {
+	// A coordinator that hangs costs one try; resolving a large fabric takes time.
+	try := time.Second
+	if verb == "submit" {
+		try = 20 * time.Second
+	}
 	for {
-		tctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+		tctx, cancel := context.WithTimeout(ctx, try)
 		m, err := c.conn.NATS().RequestWithContext(tctx, "emu.ctl."+verb, data)
 		cancel()
 		if err == nil {
@@ -73,6 +78,12 @@ func (c *Client) request(ctx context.Context, verb string, data []byte) ([]byte,
 			return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 		}
 	}
+}
+
+// Do commits one entry as it is; sending it again with the same Cmd is harmless
+// and gives the same answer.
+func (c *Client) Do(ctx context.Context, verb string, e *coord.Entry) (coord.Result, error) {
+	return c.command(ctx, verb, e)
 }
 
 // command commits one entry. A refusal is an error with its reason.

@@ -57,6 +57,14 @@ func emud(t testing.TB) string {
 	return build.path
 }
 
+// dear tests take tens of seconds.
+func dear(t testing.TB) {
+	t.Helper()
+	if os.Getenv("CHAOS") == "" {
+		t.Skip("takes long; CHAOS=1 runs it")
+	}
+}
+
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if os.Getenv("EMUD_PROGRAM") == "" && build.path != "" {

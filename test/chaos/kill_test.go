@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -68,6 +67,7 @@ func TestKill(t *testing.T) {
 		}
 	})
 	t.Run("two, from checkpoints", func(t *testing.T) {
+		dear(t)
 		l := cluster(t, 3, nil)
 		id := l.submit(long.plan(t), 3, ckpt(400))
 		l.progressed(id, 2500)
@@ -81,9 +81,7 @@ func TestKill(t *testing.T) {
 		}
 	})
 	t.Run("stopped for a while", func(t *testing.T) {
-		if os.Getenv("CHAOS") == "" {
-			t.Skip("CHAOS=1 runs it")
-		}
+		dear(t)
 		l := cluster(t, 3, nil)
 		id := l.submit(long.plan(t), 3, ckpt(400))
 		l.progressed(id, 1500)

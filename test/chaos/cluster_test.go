@@ -1,0 +1,169 @@
+package chaos
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rocemu/rocemu/actors/natsbus"
+	"github.com/rocemu/rocemu/coord"
+	"github.com/rocemu/rocemu/coord/client"
+)
+
+// machines is a cluster as it is on several machines: a NATS server and emud
+// processes that know nothing but its address.
+type machines struct {
+	local
+	t     testing.TB
+	dir   string
+	port  int
+	procs map[string]*exec.Cmd
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func newMachines(t testing.TB, coordinators, others int) *machines {
+	t.Helper()
+	m := &machines{t: t, dir: t.TempDir(), port: freePort(t), procs: map[string]*exec.Cmd{}}
+	t.Cleanup(func() {
+		for n := range m.procs {
+			m.kill(n, syscall.SIGKILL)
+		}
+	})
+	m.nats()
+	for i := range coordinators {
+		m.emud(fmt.Sprint("c", i+1), "--coordinator", "--bootstrap-expect", fmt.Sprint(coordinators))
+	}
+	for i := range others {
+		m.emud(fmt.Sprint("e", i+1))
+	}
+	c, err := client.Dial(natsbus.Dialer{URL: m.url(), Name: "test", Wait: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	m.local = local{nil, c, t}
+	m.until("all are up", func(s *coord.Status) bool { return s.Quorum && len(s.Nodes) == coordinators+others })
+	return m
+}
+
+func (m *machines) url() string { return fmt.Sprintf("nats://127.0.0.1:%d", m.port) }
+
+func (m *machines) spawn(name string, args ...string) {
+	m.t.Helper()
+	c := exec.Command(emud(m.t), args...)
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	f, err := os.OpenFile(filepath.Join(m.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer f.Close()
+	c.Stderr = f
+	if err := c.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	m.procs[name] = c
+}
+
+func (m *machines) nats() {
+	m.spawn("nats", "nats-server", "--port", fmt.Sprint(m.port), "--store", filepath.Join(m.dir, "js"))
+}
+
+func (m *machines) emud(name string, args ...string) {
+	m.spawn(name, append([]string{"--name", name, "--nats", m.url(), "--data", filepath.Join(m.dir, name)}, args...)...)
+}
+
+// kill sends a signal; SIGKILL and SIGTERM also wait for the end.
+func (m *machines) kill(name string, sig syscall.Signal) {
+	c := m.procs[name]
+	_ = c.Process.Signal(sig)
+	if sig == syscall.SIGKILL || sig == syscall.SIGTERM {
+		_ = c.Wait()
+		delete(m.procs, name)
+	}
+}
+
+func (m *machines) until(what string, ok func(*coord.Status) bool) *coord.Status {
+	m.t.Helper()
+	for end := time.Now().Add(40 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		s, err := m.c.Status(within(m.t, 3*time.Second))
+		if err == nil && ok(s) {
+			return s
+		}
+		if time.Now().After(end) {
+			m.t.Fatalf("never: %s: %+v %v", what, s, err)
+		}
+	}
+}
+
+// The Raft leader, then the only NATS server, then a member by SIGTERM: the
+// result is that of one process.
+func TestLosses(t *testing.T) {
+	dear(t)
+	want := alone(t, long.plan(t))
+	m := newMachines(t, 3, 1)
+	id := m.submit(long.plan(t), 4, func(s *coord.RunSpec) { s.Batch, s.CkptMS = true, 400 })
+	m.progressed(id, 500)
+	leader := m.until("a leader", func(s *coord.Status) bool { return s.Leader != "" }).Leader
+	m.kill(leader, syscall.SIGKILL)
+	t0 := time.Now()
+	m.until("another leader", func(s *coord.Status) bool { return s.Leader != "" && s.Leader != leader })
+	t.Logf("another leader after %v", time.Since(t0))
+	t.Logf("windows advance again after %v", m.recovered(id))
+	m.kill("nats", syscall.SIGKILL)
+	time.Sleep(100 * time.Millisecond)
+	m.nats()
+	t.Logf("after the loss of NATS windows advance again after %v", m.recovered(id))
+	m.kill("e1", syscall.SIGTERM)
+	got, run, _ := m.result(id, nil)
+	same(t, got, want)
+	t.Logf("%d moves, %d checkpoints", run.Moves, len(run.Ckpts))
+}
+
+// Two of three voters are gone: virtual time stands, the status says so, a
+// command ends by its deadline; one comes back and everything goes on.
+func TestQuorumLost(t *testing.T) {
+	dear(t)
+	want := alone(t, long.plan(t))
+	m := newMachines(t, 3, 1)
+	id := m.submit(long.plan(t), 4, func(s *coord.RunSpec) { s.Batch = false })
+	m.progressed(id, 300)
+	m.kill("c2", syscall.SIGSTOP)
+	m.kill("c3", syscall.SIGSTOP)
+	s := m.until("the loss of quorum is told", func(s *coord.Status) bool { return !s.Quorum })
+	if !strings.Contains(s.Run.State, "no quorum") {
+		t.Errorf("state %q", s.Run.State)
+	}
+	t0 := time.Now()
+	if _, err := m.c.Pause(within(t, time.Second)); err == nil || time.Since(t0) > 3*time.Second {
+		t.Errorf("a command without quorum: %v after %v", err, time.Since(t0))
+	}
+	time.Sleep(time.Second)
+	a := m.until("status", func(*coord.Status) bool { return true }).Run.Windows
+	time.Sleep(500 * time.Millisecond)
+	if b := m.until("status", func(*coord.Status) bool { return true }).Run.Windows; b != a {
+		t.Errorf("windows went on from %d to %d without quorum", a, b)
+	}
+	m.kill("c2", syscall.SIGCONT)
+	m.kill("c3", syscall.SIGCONT)
+	m.until("quorum", func(s *coord.Status) bool { return s.Quorum })
+	if err := m.c.Resume(within(t, 10*time.Second)); err != nil {
+		t.Error(err)
+	}
+	got, _, _ := m.result(id, nil)
+	same(t, got, want)
+}
