@@ -1,7 +1,11 @@
 package sim
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/fabric"
 	"github.com/rocemu/rocemu/nodes/wire"
 	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/topology"
@@ -85,9 +89,11 @@ func (h *Hop) span(n int64) clock.Duration {
 	return d
 }
 
-// Path follows the first member of each route group from RNIC a to RNIC b;
-// equal-cost members have equal idle latency. Nil when there is no route.
-func Path(plan *topology.Plan, a, b uint32) []Hop {
+// Path follows a flow with UDP source port sport from RNIC a to RNIC b, as the
+// switches hash it; of sprayed members it takes the fastest, since cables by
+// hand may differ. Nil when there is no route.
+func Path(plan *topology.Plan, a, b uint32, sport uint16) []Hop {
+	f := wire.Frame{Kind: wire.KindData, Src: a, Dst: b, SPort: sport}
 	var hops []Hop
 	dev, port := plan.RNICs[a-1], 1
 	for len(hops) <= len(plan.Devices) {
@@ -102,9 +108,26 @@ func Path(plan *topology.Plan, a, b uint32) []Hop {
 		if next.Route == nil || next.Route[b-1] < 0 {
 			return nil
 		}
-		port = int(next.Groups[next.Route[b-1]][0])
+		port = member(next, next.Groups[next.Route[b-1]], &f)
 	}
 	return nil
+}
+
+// member is the port that d sends f out of.
+func member(d *topology.Device, group []uint16, f *wire.Frame) int {
+	if len(group) == 1 {
+		return int(group[0])
+	}
+	e := &d.Switch.ECMP
+	if !e.Spray {
+		h := fabric.Hasher{CRC: e.Hash == "crc32", Seed: e.Seed}
+		return int(group[h.Of(f)%uint32(len(group))])
+	}
+	best := slices.MinFunc(group, func(x, y uint16) int {
+		p, q := &d.Ports[x-1], &d.Ports[y-1]
+		return cmp.Or(cmp.Compare(q.Rate, p.Rate), cmp.Compare(p.Prop, q.Prop))
+	})
+	return int(best)
 }
 
 // oneWay is the idle time from the first dequeue of n frames, of which the
@@ -129,8 +152,12 @@ func oneWay(hops []Hop, n int64, l, last int64) clock.Duration {
 // acknowledgement or response back. It is exact for one frame and close for
 // more (all but the last are taken as full).
 func Ideal(plan *topology.Plan, f *topology.Flow) clock.Duration {
-	out, back := Path(plan, f.From, f.To), Path(plan, f.To, f.From)
-	if out == nil || back == nil || f.QP < 0 {
+	if f.QP < 0 {
+		return 0
+	}
+	sport := plan.QPs[f.QP].SPort
+	out, back := Path(plan, f.From, f.To, sport), Path(plan, f.To, f.From, sport)
+	if out == nil || back == nil {
 		return 0
 	}
 	mtu := int64(plan.QPs[f.QP].MTU)

@@ -36,10 +36,11 @@ func (r *resolver) couple() {
 }
 
 // pfcLatency is the smallest time from a PFC frame's generation here to its
-// first effect at the peer: the frame itself, the cable, and the peer's
-// response less its egress half (the frame acts at the peer's scheduler).
+// first effect at the peer: the cable, and the peer's response less its egress
+// half (the frame acts at the peer's scheduler). The frame's own time does not
+// count: a fault or a live change may raise the rate.
 func (p *Port) pfcLatency() clock.Duration {
-	return p.Rate.Span(pfcFrame) + p.Prop + p.PeerResponse - p.PeerEgressHalf
+	return p.Prop + p.PeerResponse - p.PeerEgressHalf
 }
 
 // shortest names a cable with the smallest latency.

@@ -34,8 +34,8 @@ func (g *gen) pick(of ...string) string { return of[g.rnd(len(of))] }
 
 func (g *gen) f(format string, a ...any) { fmt.Fprintf(&g.b, format, a...) }
 
-// fabric writes the whole file.
-func fabric(seed uint64) string {
+// fabric writes the whole file and tells whether data frames may be lost.
+func fabric(seed uint64) (text string, lossy bool) {
 	g := &gen{seed: seed}
 	g.f("schema: 1\nname: f%d\nseed: %d\n", seed, g.rnd(1000))
 	g.f("run: {until: %s, limit: %s, stall: %s, warmup: %s}\n", g.pick("idle", "idle", "idle", "idle", "idle", "700us"), g.pick("40ms", "200ms", "2s"), g.pick("1s", "30ms"), g.pick("0us", "0us", "10us"))
@@ -48,7 +48,7 @@ func fabric(seed uint64) string {
 	g.nics()
 	g.workload()
 	g.faults()
-	return g.b.String()
+	return g.b.String(), g.gone
 }
 
 func (g *gen) rate() string {
@@ -145,7 +145,9 @@ func (g *gen) byHand() {
 
 func (g *gen) switches() {
 	g.f("switches:\n  all:\n    mode: %s\n    latency: %s\n", g.pick("store-and-forward", "cut-through"), g.pick("1us", "1us", "300ns", "600ns", "2us", "0ns"))
-	g.f("    buffer: {size: %s, cell: %s, headroom_pool: %s}\n", g.pick("12MiB", "12MiB", "3MB", "1MB", "400KB"), g.pick("208B", "256B", "144B", "80B"), g.pick("none", "none", "none", "200KB"))
+	pool := g.pick("none", "none", "none", "200KB")
+	g.gone = g.gone || pool != "none"
+	g.f("    buffer: {size: %s, cell: %s, headroom_pool: %s}\n", g.pick("12MiB", "12MiB", "3MB", "1MB", "400KB"), g.pick("208B", "256B", "144B", "80B"), pool)
 	if g.chance(20) {
 		g.f("    ecmp: {hash: %s, spray: %s}\n", g.pick("murmur3", "crc32"), g.pick("none", "packet"))
 	}
@@ -167,12 +169,13 @@ func (g *gen) switches() {
 
 func (g *gen) pfc() {
 	prios, headroom := g.pick("[3]", "[3]", "[3]", "[3]", "[]", "[3, 6]", "[0, 3]"), g.pick("auto", "auto", "auto", "auto", "0B", "4KB")
-	if strings.Contains(prios, "[]") || headroom != "auto" {
+	quanta := g.pick("65535", "65535", "65535", "1000", "64", "8", "1")
+	if strings.Contains(prios, "[]") || headroom != "auto" || len(quanta) < 4 {
 		g.gone = true
 	}
 	g.f("    pfc: {priorities: %s, alpha: %s, headroom: %s, xon_offset: %s, quanta: %s, guaranteed: %s, response: %s", prios,
-		g.pick("1/8", "1/8", "1", "1/64", "1/256", "8", "256"), headroom, g.pick("18KB", "0B", "1KB", "1MB"), g.pick("65535", "65535", "1000", "64", "8", "1"),
-		g.pick("0B", "0B", "2KB"), g.pick("1us", "1us", "2us", "5us"))
+		g.pick("1/8", "1/8", "1", "1/64", "1/256", "8", "256"), headroom, g.pick("18KB", "0B", "1KB", "1MB"), quanta,
+		g.pick("0B", "0B", "2KB"), g.pick("1us", "1us", "1000001ps", "2us", "5us"))
 	if g.chance(10) {
 		g.gone = true
 		g.f(", watchdog: {detect: %s, restore: 100ms, poll: 100ms, action: %s}", g.pick("100ms", "200ms"), g.pick("drop", "forward"))
