@@ -78,6 +78,9 @@ func enter(plan *topology.Plan, port *topology.Port, f *wire.Frame) (Leg, error)
 	if g < 0 || len(d.Groups[g]) == 0 {
 		return s, fmt.Errorf("%s has no route to %s", d.Name, plan.RNIC(f.Dst).Name)
 	}
+	if d.Floods != nil && d.Floods[g] {
+		return s, fmt.Errorf("%s floods frames to %s: they leave at every port", d.Name, plan.RNIC(f.Dst).Name)
+	}
 	s.Members = d.Groups[g]
 	s.Out = int(s.Members[0])
 	if len(s.Members) > 1 {

@@ -47,6 +47,7 @@ func (s *switchNode) Fill(p *report.Part, end clock.Time) {
 		p.Balance.In.Frames, p.Balance.In.Bytes = p.Balance.In.Frames+c.Rx.Frames, p.Balance.In.Bytes+c.Rx.Bytes
 		p.Balance.Out.Frames, p.Balance.Out.Bytes = p.Balance.Out.Frames+c.Tx.Frames, p.Balance.Out.Bytes+c.Tx.Bytes
 	}
+	p.Balance.Originated = report.Count(s.Copied())
 	p.Balance.Dropped, p.Balance.Stored = report.Count(s.Dropped()), report.Count(s.Stored())
 	shared, headroom := s.Memory().PoolMarks()
 	out.Pools["ingress_lossless_pool"] = &report.PoolCounters{Watermark: shared}

@@ -186,7 +186,10 @@ func prios(p *PFC) string {
 
 // members reports whether a switch has a choice, and one among an even number.
 func members(d *Device) (multi, even bool) {
-	for _, g := range d.Groups {
+	for i, g := range d.Groups {
+		if d.Floods != nil && d.Floods[i] {
+			continue
+		}
 		multi = multi || len(g) > 1
 		even = even || len(g) > 1 && len(g)%2 == 0
 	}

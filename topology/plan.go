@@ -96,6 +96,9 @@ type Device struct {
 	// RNIC. Groups[g] lists egress port numbers in port order.
 	Route  []int16
 	Groups [][]uint16
+	// Floods tells the groups whose frames leave at every port but the one they
+	// came by (routes: flood); nil when there are none.
+	Floods []bool
 	// AltRoute is Route toward an RNIC's second port (alternate path,
 	// destination address [AltAddr]); nil when no RNIC has two ports.
 	AltRoute []int16

@@ -156,26 +156,10 @@ func (r *resolver) staticRoutes(rt *router) {
 			r.fail(orNode(n.get("to"), n), field+".to", n.str("to"), "must be an RNIC or a switch", r.nearDevice(n.str("to"), ""))
 			continue
 		}
-		rt.ports = rt.ports[:0]
-		for _, v := range n.list("via") {
-			dev, port, ok := r.parsePort(v, field+".via")
-			if !ok {
-				continue
-			}
-			if dev != at {
-				r.fail(v, field+".via", v.text, "must be a port of "+n.str("at"), "")
-				continue
-			}
-			rt.ports = append(rt.ports, uint16(port))
-		}
-		if len(rt.ports) == 0 {
-			if !n.has("via") {
-				r.fail(n, field+".via", "", "needs a port of "+n.str("at"), "")
-			}
+		g, ok := r.staticGroup(rt, n, at, field)
+		if !ok {
 			continue
 		}
-		slices.Sort(rt.ports)
-		g := rt.groupOf(at)
 		d := &r.plan.Devices[at]
 		for k, id := range r.plan.RNICs {
 			if id == to || r.plan.Devices[id].Ports[0].Peer == to {
@@ -186,6 +170,60 @@ func (r *resolver) staticRoutes(rt *router) {
 			}
 		}
 	}
+	for i := range r.plan.Devices {
+		if d := &r.plan.Devices[i]; d.Floods != nil {
+			d.Floods = append(d.Floods, make([]bool, len(d.Groups)-len(d.Floods))...)
+		}
+	}
+}
+
+// staticGroup makes the group that a route's line names.
+func (r *resolver) staticGroup(rt *router, n *node, at int32, field string) (int16, bool) {
+	if n.flag("flood") {
+		if n.has("via") {
+			r.fail(n.get("via"), field+".via", "", "a flooded route has no port of its own; give via or flood", "")
+			return 0, false
+		}
+		return rt.flooded(at), true
+	}
+	rt.ports = rt.ports[:0]
+	for _, v := range n.list("via") {
+		dev, port, ok := r.parsePort(v, field+".via")
+		if !ok {
+			continue
+		}
+		if dev != at {
+			r.fail(v, field+".via", v.text, "must be a port of "+n.str("at"), "")
+			continue
+		}
+		rt.ports = append(rt.ports, uint16(port))
+	}
+	if len(rt.ports) == 0 {
+		if !n.has("via") {
+			r.fail(n, field+".via", "", "needs a port of "+n.str("at")+", or flood: true", "")
+		}
+		return 0, false
+	}
+	slices.Sort(rt.ports)
+	return rt.groupOf(at), true
+}
+
+// flooded returns the group of all ports of switch w that floods.
+func (rt *router) flooded(w int32) int16 {
+	d := &rt.p.Devices[w]
+	for g, on := range d.Floods {
+		if on {
+			return int16(g)
+		}
+	}
+	var all []uint16
+	for i := range d.Ports {
+		all = append(all, uint16(d.Ports[i].Num))
+	}
+	d.Groups = append(d.Groups, all)
+	d.Floods = make([]bool, len(d.Groups), len(d.Groups)+1)
+	d.Floods[len(d.Groups)-1] = true
+	return int16(len(d.Groups) - 1)
 }
 
 func orNode(n, other *node) *node {

@@ -98,8 +98,6 @@ var (
 	sUint     = intOf(0, 1<<63-1)
 )
 
-const maxInt32 = 1<<31 - 1
-
 var fileSpec = sync.OnceValue(func() *spec {
 	return mapOf(
 		key("schema", intOf(1, 1), "version of this format"),
@@ -171,7 +169,8 @@ func topologySpec() *spec {
 		key("routes", seqOf(mapOf(
 			key("at", sText, "switch"),
 			key("to", sText, "RNIC, or a switch for all its RNICs"),
-			key("via", sNames, "own port or ports"))), "static routes, before ECMP"),
+			key("via", sNames, "own port or ports"),
+			key("flood", sBool, "instead of via: the entry is incomplete, frames leave at every other port"))), "static routes, before ECMP"),
 	)
 }
 

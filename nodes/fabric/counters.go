@@ -162,6 +162,7 @@ func (s *Switch) Check() error {
 	if cells != s.mmu.Stored() {
 		return fmt.Errorf("%s: queued frames take %d cells, the memory counts %d", s.name, cells, s.mmu.Stored())
 	}
+	in.Frames, in.Bytes = in.Frames+s.copied.Frames, in.Bytes+s.copied.Bytes
 	st, dr := s.Stored(), s.dropped
 	if in.Frames != out.Frames+st.Frames+dr.Frames || in.Bytes != out.Bytes+st.Bytes+dr.Bytes {
 		return fmt.Errorf("%s: %v in, %v out, %v stored, %v dropped do not balance", s.name, in, out, st, dr)

@@ -16,7 +16,7 @@ import (
 func (s *Switch) arriveHead(now clock.Time, pn int, in *portState, f *wire.Frame, out *actors.Outbox) {
 	d := s.decide(now, in, f)
 	tail := s.tailLag(in, f)
-	if d.why == record.NoReason && tail > 0 && s.mayCut(now, in, f, d) {
+	if d.why == record.NoReason && d.egress != everywhere && tail > 0 && s.mayCut(now, in, f, d) {
 		if f.Has(wire.FlagBadFCS) {
 			in.c.CRC++ // seen when it is too late to stop it
 		}
@@ -59,7 +59,7 @@ func (s *Switch) releaseHeld(now clock.Time, i int, out *actors.Outbox) {
 		return
 	case s.down:
 		d.why = record.DeviceDown
-	case d.why == record.NoReason && !s.ports[d.egress-1].upOut:
+	case d.why == record.NoReason && d.egress != everywhere && !s.ports[d.egress-1].upOut:
 		d.why = record.LinkDown
 	}
 	s.forward(now, i+1, in, f, d, out)

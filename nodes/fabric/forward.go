@@ -59,6 +59,10 @@ func (s *Switch) forward(now clock.Time, pn int, in *portState, f *wire.Frame, d
 		return
 	}
 	egress := int(d.egress)
+	if egress == everywhere {
+		s.flood(now, pn, in, f, out)
+		return
+	}
 	f.TTL--
 	e := &s.ports[egress-1]
 	tc := in.maps.dscpToTC[f.TOS>>2]
@@ -103,6 +107,9 @@ func (s *Switch) decide(now clock.Time, in *portState, f *wire.Frame) decision {
 	}
 	if f.TTL <= 1 {
 		return decision{why: record.TTL}
+	}
+	if s.plan.Floods != nil && s.plan.Floods[g] {
+		return decision{egress: everywhere}
 	}
 	var d decision
 	m := s.live[g]

@@ -17,7 +17,7 @@ import (
 func (s *Switch) Snapshot(w *snap.Writer) {
 	w.U64(s.chain.Hi)
 	w.U64(s.chain.Lo)
-	for _, v := range []uint64{s.events, s.hops, s.dropped.Frames, s.dropped.Bytes, s.hash.n, s.lostRec, s.wait.gen} {
+	for _, v := range []uint64{s.events, s.hops, s.dropped.Frames, s.dropped.Bytes, s.copied.Frames, s.copied.Bytes, s.hash.n, s.lostRec, s.wait.gen} {
 		w.U64(v)
 	}
 	w.Time(s.lastWork)
@@ -52,7 +52,7 @@ func (s *Switch) Snapshot(w *snap.Writer) {
 // Restore replaces the state of a freshly built switch.
 func (s *Switch) Restore(r *snap.Reader) error {
 	s.chain.Hi, s.chain.Lo = r.U64(), r.U64()
-	for _, v := range []*uint64{&s.events, &s.hops, &s.dropped.Frames, &s.dropped.Bytes, &s.hash.n, &s.lostRec, &s.wait.gen} {
+	for _, v := range []*uint64{&s.events, &s.hops, &s.dropped.Frames, &s.dropped.Bytes, &s.copied.Frames, &s.copied.Bytes, &s.hash.n, &s.lostRec, &s.wait.gen} {
 		*v = r.U64()
 	}
 	s.lastWork = r.Time()
@@ -144,7 +144,7 @@ func (s *Switch) restorePort(r *snap.Reader, i int) {
 	if p.holding {
 		r.Frame(&p.held)
 		p.heldTo = decision{int32(r.U32()), int32(r.U32()), record.Reason(r.U8())}
-		if int(p.heldTo.egress) > len(s.ports) || p.heldTo.egress < 0 {
+		if int(p.heldTo.egress) > len(s.ports) || p.heldTo.egress < everywhere {
 			r.Expect("egress port of a held frame", int(p.heldTo.egress), 0)
 		}
 	}

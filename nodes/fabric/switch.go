@@ -44,6 +44,7 @@ type Switch struct {
 	events   uint64
 	hops     uint64
 	dropped  Count
+	copied   Count // frames that flooding made
 	lastWork clock.Time
 	cut      bool
 	down     bool

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/topology"
 )
 
 // TestSwitch runs the cases of the switch and of the public reports on it,
@@ -66,6 +68,70 @@ func TestSC14to16(t *testing.T) {
 	for headroom, drops := range map[string]uint64{"83200B": 8, "0B": 408} {
 		if g := group(t, "SC14-article-408.yaml", 1, "expect=[]", "switches.all.pfc.headroom="+headroom); g.Drops != drops {
 			t.Errorf("headroom %s: %d drops, want %d", headroom, g.Drops, drops)
+		}
+	}
+}
+
+// TestFloodDigest: the flooded run is the same for any windows and workers.
+func TestFloodDigest(t *testing.T) {
+	file := filepath.Join(examples, "switch", "RDMA16-flood-deadlock.yaml")
+	want := run(t, file, 1)
+	for _, window := range []string{"auto", "90ns"} {
+		got := run(t, file, 4, "run.window="+window)
+		if got.Digest != want.Digest || got.Deadlocks[0].AtNS != want.Deadlocks[0].AtNS {
+			t.Errorf("window %s: digest %s, deadlock at %v; want %s, %v", window, got.Digest, got.Deadlocks[0].AtNS, want.Digest, want.Deadlocks[0].AtNS)
+		}
+	}
+}
+
+// TestRefused: what no fabric should do is refused before it runs.
+func TestRefused(t *testing.T) {
+	for _, c := range [][3]string{
+		{"SC40a-core-lossy.yaml", "topology.cross_pod_rdma=refuse", "RDMA between PODs is refused: the core is not lossless"},
+		{"RC16-headroom.yaml", "switches.all.buffer.size=200KB", "headroom + reserved 346320 > buffer 200000"},
+		{"RDMA16-flood-deadlock.yaml", `topology.routes=[{at: T0, to: s2, flood: true, via: "T0:1"}]`, "give via or flood"},
+	} {
+		_, _, err := topology.Load(topology.LoadOptions{Files: []string{filepath.Join(examples, "switch", c[0])}, Sets: []string{c[1]}})
+		if err == nil || !strings.Contains(err.Error(), c[2]) {
+			t.Errorf("%s with %s: %v, want %q", c[0], c[1], err, c[2])
+		}
+	}
+}
+
+// TestLintsOfReports: the mistakes that the reports show are told before the
+// run, with figures.
+func TestLintsOfReports(t *testing.T) {
+	for file, want := range map[string]string{
+		"RC16b-headroom-half.yaml": "headroom of priority 3 is short by",
+		"RC16d-jumbo.yaml":         "headroom of priority 3 is short by",
+		"RC26-dscp.yaml":           "uses lossy queue 0 at leaf1 (DSCP 0 -> TC 0)",
+		"RC28-ecn-above-pfc.yaml":  "Kmin 2000000 B of queue 3 lies above the XOFF point of priority 3 (333333 B",
+		"RC29-wred.yaml":           "WRED drop below XOFF on lossless queue 3",
+		"RC31-polarised.yaml":      "are consecutive and hash with murmur3 and the same seed 7",
+		"RC31c-crc.yaml":           "different seeds do not help",
+	} {
+		plan, _, err := topology.Load(topology.LoadOptions{Files: []string{filepath.Join(examples, "switch", file)}})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		var all []string
+		for _, f := range topology.Lint(plan) {
+			all = append(all, f.String())
+		}
+		if !strings.Contains(strings.Join(all, "\n"), want) {
+			t.Errorf("%s: findings %q lack %q", file, all, want)
+		}
+	}
+	for _, file := range []string{"RC16-headroom.yaml", "RC29b-marks.yaml", "SC40b-latency.yaml"} {
+		plan, _, err := topology.Load(topology.LoadOptions{Files: []string{filepath.Join(examples, "switch", file)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range topology.Lint(plan) {
+			if f.Code != "ecn-above-pfc" {
+				t.Errorf("%s: %v", file, f)
+			}
 		}
 	}
 }
