@@ -92,7 +92,6 @@ type Engine struct {
 	next    []clock.Time // earliest event or arrival
 	work    []clock.Time // the same, non-periodic
 	active  []int32
-	sum     Summary // running totals of the counters in st
 	workers int
 	pool    *pool
 	scratch []scratch // one a worker

@@ -42,10 +42,15 @@ func (f *Fabric) watchDeadlocks() {
 	f.dead.watch = fabric.NewDeadlockWatch(f.Plan, sws)
 }
 
-// look notes the deadlocks that closed before now, a window's start.
-func (f *Fabric) look(now clock.Time) {
-	if f.dead.watch != nil && len(f.dead.found) < maxDeadlocks {
-		f.dead.found = append(f.dead.found, f.dead.watch.Look(now)...)
+// look notes the deadlocks that closed before now, a window's start; last is
+// the end of the run.
+func (f *Fabric) look(now clock.Time, last bool) {
+	switch d := &f.dead; {
+	case d.watch == nil || len(d.found) >= maxDeadlocks:
+	case last:
+		d.found = append(d.found, d.watch.Last(now)...)
+	default:
+		d.found = append(d.found, d.watch.Look(now)...)
 	}
 }
 
@@ -63,7 +68,7 @@ func (f *Fabric) deadlockRecords(dst []record.Record) []record.Record {
 // addDeadlocks puts what was found into the parts of the devices where the
 // cycles start; without a watch, the waits into every switch's part.
 func (f *Fabric) addDeadlocks(parts []*report.Part, end clock.Time) {
-	f.look(end)
+	f.look(end, true)
 	if f.dead.watch != nil {
 		placeDeadlocks(f.Plan, parts, f.dead.found)
 		return

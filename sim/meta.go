@@ -11,11 +11,6 @@ import (
 	"github.com/rocemu/rocemu/topology"
 )
 
-var verbNames = [...]string{
-	topology.Send: "send", topology.SendImm: "send-imm", topology.SendInv: "send-inv", topology.Write: "write",
-	topology.WriteImm: "write-imm", topology.Read: "read", topology.CmpSwap: "cmp-swap", topology.FetchAdd: "fetch-add",
-}
-
 // Meta describes a plan to package report.
 func Meta(plan *topology.Plan) *report.Meta {
 	ideal := make([]clock.Duration, len(plan.Flows))

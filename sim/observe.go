@@ -29,7 +29,7 @@ func (f *Fabric) observer(o *Options) func(clock.Time, uint64) {
 	}
 	last := time.Now()
 	return func(start clock.Time, n uint64) {
-		f.look(start)
+		f.look(start, false)
 		if o.Sample != nil && o.SampleEvery > 0 && start >= f.nextS {
 			o.Sample(f.nextS, f)
 			skip := (start.Sub(f.nextS))/o.SampleEvery + 1

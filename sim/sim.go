@@ -88,7 +88,6 @@ type Fabric struct {
 	Plan   *topology.Plan
 	Engine *actors.Engine
 	Nodes  []Node // by device id; nil where another process hosts the device
-	meta   *report.Meta
 	// settings is what the changes of this run put in force when.
 	settings *topology.Timeline
 	start    time.Time
@@ -248,7 +247,7 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 	if err != nil {
 		return nil, err
 	}
-	f.look(res.At)
+	f.look(res.At, true)
 	f.drain(&o)
 	eng := cost.done()
 	eng.Workers, eng.Processes, eng.Generations = workers, 1, 1

@@ -15,8 +15,8 @@ import (
 // with the values of all changes that are active laid on it, in name order, as
 // --set does: so the end of a change brings back exactly what was there.
 
-// setKind is the fault kind of a change.
-const setKind = "set"
+// SetKind is the fault kind of a change of settings.
+const SetKind = "set"
 
 // liveSwitch and liveNIC are the settings that devices take over while they
 // run, below switches.LAYER, switches.LAYER.ports.CLASS and rnics.LAYER.
@@ -122,7 +122,7 @@ func (p *Plan) bindSet(f *Fault) []*faultErr {
 func (r *resolver) checkChanges(at map[int]*node) {
 	t := NewTimeline(r.plan)
 	for i := range r.plan.Faults {
-		if f := &r.plan.Faults[i]; f.Kind == setKind {
+		if f := &r.plan.Faults[i]; f.Kind == SetKind {
 			t.insert(f, int32(i))
 		}
 	}
@@ -286,7 +286,7 @@ func ParseSet(s string) (*Fault, error) {
 	if !ok || path == "" || val == "" {
 		return nil, fmt.Errorf("set %q: must be PATH=VALUE, such as switches.leaf.ecn.kmin=50KB", s)
 	}
-	return ParseFault(setKind + " " + path + " to=" + strings.ReplaceAll(val, " ", ""))
+	return ParseFault(SetKind + " " + path + " to=" + strings.ReplaceAll(val, " ", ""))
 }
 
 // changeSpec is an item of `changes`.
@@ -306,9 +306,9 @@ func (r *resolver) readChange(n *node, field string) (*Fault, bool) {
 	case nScalar:
 		set, rest, _ := strings.Cut(strings.TrimSpace(n.text), " ")
 		path, val, _ := strings.Cut(set, "=")
-		f, errs = parseFaultText(setKind + " " + path + " to=" + val + " " + rest)
+		f, errs = parseFaultText(SetKind + " " + path + " to=" + val + " " + rest)
 	case nMap:
-		kv := [][2]string{{"kind", setKind}}
+		kv := [][2]string{{"kind", SetKind}}
 		for _, e := range n.keys {
 			switch k := e.key; {
 			case e.val.kind == nNull:

@@ -20,11 +20,6 @@ func (c *checker) fail(n *node, field, value, msg, hint string) {
 // parse and can go on to find other mistakes.
 func (n *node) prune() { n.kind, n.keys, n.items = nNull, nil, nil }
 
-// failf reports value n with a formatted rule.
-func (c *checker) failf(n *node, field, format string, a ...any) {
-	c.fail(n, field, n.text, fmt.Sprintf(format, a...), "")
-}
-
 // check walks a value.
 func (c *checker) check(n *node, s *spec, field string) {
 	if n.kind == nNull && s.kind != kAny {

@@ -25,7 +25,7 @@ func (p *Plan) bindFault(f *Fault) []*faultErr {
 	if kind == nil {
 		return []*faultErr{{"kind", f.Kind, "is no kind of fault", ""}}
 	}
-	if f.Kind == setKind {
+	if f.Kind == SetKind {
 		return p.bindSet(f)
 	}
 	var errs []*faultErr

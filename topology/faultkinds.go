@@ -77,7 +77,7 @@ var faultKinds = []faultKind{
 	{"pcie-stall", onNIC, false, rqParams, nil},
 	{"early-rnr", onNIC, false, rqParams, nil},
 	{"qp-error", onNIC, false, rqParams, nil},
-	{setKind, onSetting, false, []paramSpec{{"to", sText, false}}, []string{"to"}},
+	{SetKind, onSetting, false, []paramSpec{{"to", sText, false}}, []string{"to"}},
 }
 
 // chanceParams thin out the frames that match.

@@ -88,10 +88,6 @@ func (n *node) del(key string) {
 // pos renders file:line:column.
 func (n *node) pos() string { return fmt.Sprintf("%s:%d:%d", n.file, n.line, n.col) }
 
-func scalarNode(at *node, text string) *node {
-	return &node{kind: nScalar, file: at.file, line: at.line, col: at.col, text: text}
-}
-
 // reader turns one file's text into a tree and collects mistakes.
 type reader struct {
 	file    string

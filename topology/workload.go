@@ -33,32 +33,30 @@ type namedQP struct {
 
 // line is one workload line (or CSV row) decoded.
 type line struct {
-	n          *node
-	field      string
-	name       string
-	id         int32
-	pattern    string
-	from, to   []uint32
-	verb       Verb
-	transport  Transport
-	size       int64
-	count      int64
-	qps        int
-	window     int32
-	start      clock.Time
-	interval   clock.Duration
-	rate       clock.Rate
-	dscp       int
-	packet     int
-	control    string
-	opt        *WorkOpt
-	toldMTU    bool
-	toldCM     bool
-	toldPod    bool
-	qp         string
-	gate       int32
-	ordinals   map[uint64]int32
-	hasOrdinal bool
+	n         *node
+	field     string
+	name      string
+	id        int32
+	pattern   string
+	from, to  []uint32
+	verb      Verb
+	transport Transport
+	size      int64
+	count     int64
+	qps       int
+	window    int32
+	start     clock.Time
+	interval  clock.Duration
+	rate      clock.Rate
+	dscp      int
+	packet    int
+	control   string
+	opt       *WorkOpt
+	toldMTU   bool
+	toldCM    bool
+	toldPod   bool
+	qp        string
+	gate      int32
 }
 
 func (r *resolver) workload() {

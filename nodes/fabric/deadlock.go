@@ -192,14 +192,16 @@ func (w *walk) close(n Node) {
 	w.found = append(w.found, Deadlock{at, append(c[least:len(c):len(c)], c[:least]...)})
 }
 
-// DeadlockWatch looks for deadlocks between windows. It asks the devices only
-// when one may have come, and reports each once. What it reports does not
-// depend on when it looks: a deadlock stays until frames are dropped, and the
-// instant it closed is read from the devices' state.
+// DeadlockWatch looks for deadlocks between windows, now and then, and only
+// when one may have come; it reports each once. What it reports does not depend
+// on when it looks: a deadlock stays until frames are dropped, a watchdog takes
+// 100 ms for that at least, and the instant it closed is read from the devices'
+// state.
 type DeadlockWatch struct {
 	plan *topology.Plan
 	sws  []*Switch
 	gen  uint64
+	next clock.Time
 	seen map[string]bool
 }
 
@@ -209,9 +211,18 @@ func NewDeadlockWatch(plan *topology.Plan, sws []*Switch) *DeadlockWatch {
 	return &DeadlockWatch{plan: plan, sws: sws, seen: map[string]bool{}}
 }
 
-// Look returns the deadlocks that closed since the last look. now is the
-// window's start: every event before it is done.
-func (w *DeadlockWatch) Look(now clock.Time) (fresh []Deadlock) {
+// Look returns deadlocks that were not returned before. now is the window's
+// start: every event before it is done. Most calls do nothing.
+func (w *DeadlockWatch) Look(now clock.Time) []Deadlock {
+	if now < w.next {
+		return nil
+	}
+	w.next = now.Add(4 * w.plan.Settle) // 16 windows
+	return w.Last(now)
+}
+
+// Last is Look without the waiting: the end of a run.
+func (w *DeadlockWatch) Last(now clock.Time) (fresh []Deadlock) {
 	var gen uint64
 	for _, s := range w.sws {
 		gen += s.wait.gen
@@ -220,14 +231,14 @@ func (w *DeadlockWatch) Look(now clock.Time) (fresh []Deadlock) {
 		return nil
 	}
 	w.gen = gen
+	if !w.suspect(now) {
+		return nil
+	}
 	var ws []WaitState
 	for _, s := range w.sws {
 		if x := s.Waits(now); len(x.Groups) > 0 {
 			ws = append(ws, x)
 		}
-	}
-	if len(ws) < 2 {
-		return nil
 	}
 	for _, d := range Deadlocks(w.plan, ws) {
 		key := fmt.Sprint(d.At, strings.Join(d.Names(w.plan), " "))
@@ -237,4 +248,26 @@ func (w *DeadlockWatch) Look(now clock.Time) (fresh []Deadlock) {
 		}
 	}
 	return fresh
+}
+
+// suspect is the cheap question before: does a set of queues wait for itself,
+// memory apart? Only PGs between switches matter for that.
+func (w *DeadlockWatch) suspect(now clock.Time) bool {
+	var ws []WaitState
+	for _, s := range w.sws {
+		if !s.waiting(now) {
+			continue
+		}
+		ports := s.plan.Ports
+		ws = append(ws, s.waits(now, func(n int) bool { return w.plan.Devices[ports[n-1].Peer].Switch != nil }))
+	}
+	if len(ws) < 2 {
+		return false
+	}
+	for i := range ws {
+		for k := range ws[i].Groups {
+			ws[i].Groups[k].ResumeAt = -1
+		}
+	}
+	return len(newWaitGraph(w.plan, ws).nodes) > 0
 }

@@ -260,8 +260,7 @@ type pauseRule struct {
 	from, to clock.Time
 	every    clock.Duration
 	next     clock.Time
-	vector   uint16 // 0 = the priority's bit
-	zero     bool   // class-enable vector 0
+	zero     bool // class-enable vector 0
 	kind     wire.Kind
 }
 
@@ -276,7 +275,6 @@ type host struct {
 	until   clock.Time
 	chain   actors.Chain
 	rxPFC   [8]int
-	got     []string
 	seq     uint32
 	rx, tx  uint64
 	prioOf  func(dscp uint8) int

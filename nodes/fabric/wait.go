@@ -125,7 +125,10 @@ func (s *Switch) WaitGen() uint64 { return s.wait.gen }
 
 // Waits returns the device's part of the wait-for graph at now, in order of
 // port and class; it is empty while no PG is in XOFF.
-func (s *Switch) Waits(now clock.Time) WaitState {
+func (s *Switch) Waits(now clock.Time) WaitState { return s.waits(now, nil) }
+
+// waits is Waits; with facing, only groups at ports that it says yes to.
+func (s *Switch) waits(now clock.Time, facing func(port int) bool) WaitState {
 	w := WaitState{Dev: s.id}
 	if s.wait.xoffs == 0 {
 		return w
@@ -139,11 +142,28 @@ func (s *Switch) Waits(now clock.Time) WaitState {
 				w.Queues = append(w.Queues, PausedQueue{uint16(i + 1), uint8(n), p.c.PFC[n].rxSince, p.q[q].bytes})
 			}
 		}
+		if p.xoffSent == 0 || facing != nil && !facing(i+1) {
+			continue
+		}
 		for x := p.xoffSent; x != 0; x &= x - 1 {
 			w.Groups = append(w.Groups, s.stopped(i, firstBit(x)))
 		}
 	}
 	return w
+}
+
+// waiting reports whether some queue may be stopped by the peer while some PG
+// stops a peer: without both the device is in no deadlock.
+func (s *Switch) waiting(now clock.Time) bool {
+	if s.wait.xoffs == 0 {
+		return false
+	}
+	for i := range s.ports {
+		if p := &s.ports[i]; p.nonEmpty != 0 && p.port.PausedMask(now)&p.pfcOn != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Switch) stopped(k, g int) StoppedGroup {

@@ -42,15 +42,6 @@ func fault(name, kind string, at clock.Time, d clock.Duration, params map[string
 	}
 }
 
-func mustCompile(t *testing.T, plan *topology.Plan, f topology.Fault) Spec {
-	t.Helper()
-	s, err := Compile(plan, &f, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 func device(t *testing.T, id int32, fs ...topology.Fault) *Device {
 	t.Helper()
 	plan := pairPlan()

@@ -15,8 +15,7 @@ type macRing struct {
 
 type macSpan struct{ start, end clock.Time }
 
-func (m *macRing) init()    { m.span = make([]macSpan, 4) }
-func (m *macRing) on() bool { return m.span != nil }
+func (m *macRing) init() { m.span = make([]macSpan, 4) }
 
 // push adds a frame and forgets those that have left.
 func (m *macRing) push(now, start, end clock.Time) {

@@ -7,8 +7,6 @@
 package rnic
 
 import (
-	"fmt"
-
 	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/port"
@@ -312,11 +310,6 @@ func (r *RNIC) TakeRecords(dst []record.Record) []record.Record {
 	dst = append(dst, r.rec...)
 	r.rec = r.rec[:0]
 	return dst
-}
-
-// bug stops the run on a broken invariant.
-func (r *RNIC) bug(format string, a ...any) {
-	panic(fmt.Sprintf("rnic %s: ", r.dev.Name) + fmt.Sprintf(format, a...))
 }
 
 // stats are the RNIC's own counters beyond the transport's.

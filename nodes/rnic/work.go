@@ -23,7 +23,6 @@ type flow struct {
 	failed bool
 	orig   uint64 // last atomic's original value
 	hasOrg bool
-	recvB  int64
 
 	stream  *stream // of a TCP flow
 	retrans uint64  // its segments sent again

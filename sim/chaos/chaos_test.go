@@ -151,7 +151,7 @@ func TestDrawIsAFunctionOfTheSeed(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for seed := range uint64(200) {
-		if text(seed) != text(seed) {
+		if a, b := text(seed), text(seed); a != b {
 			t.Fatalf("seed %d draws differently", seed)
 		}
 		seen[text(seed)] = true

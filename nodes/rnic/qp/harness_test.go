@@ -34,7 +34,6 @@ type flight struct {
 	frame wire.Frame
 	line  int
 	alt   bool
-	lost  bool
 }
 
 type side struct {
