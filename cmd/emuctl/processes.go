@@ -45,7 +45,8 @@ func (a *app) runSpread(ctx context.Context, l *loaded, f *runFlags, dir *report
 
 // runProcesses runs a plan on emud child processes of this machine.
 func (a *app) runProcesses(ctx context.Context, plan *topology.Plan, f *runFlags) (*report.Result, error) {
-	o := coord.LocalOptions{Model: new(emu.Model), Workers: f.Workers, Stderr: os.Stderr}
+	m := new(emu.Model)
+	o := coord.LocalOptions{Model: m, Workers: f.Workers, Stderr: os.Stderr}
 	if err := spread(plan, f.Processes, &o); err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func (a *app) runProcesses(ctx context.Context, plan *topology.Plan, f *runFlags
 		return nil, err
 	}
 	defer c.Close()
-	return a.drive(ctx, l, c, plan, f, o.Processes)
+	return a.drive(ctx, l, c, m, plan, f, o.Processes)
 }
 
 // spread reads --processes: a number, or per-device.
@@ -102,10 +103,17 @@ func spread(plan *topology.Plan, s string, o *coord.LocalOptions) error {
 }
 
 // drive submits, shows progress, stops on an interrupt and fetches the result.
-func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, plan *topology.Plan, f *runFlags, n int) (*report.Result, error) {
+func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *emu.Model, plan *topology.Plan, f *runFlags, n int) (*report.Result, error) {
 	s := specOf(plan)
 	s.Members, s.Batch = n, plan.Run.Until != topology.UntilStopped
-	extra := plan.Faults[planned(plan):] // drawn by --chaos: the text submitted has them not
+	s.ID = client.NewID()
+	known := plan
+	var extra []topology.Fault // drawn by --chaos: the text submitted has them not
+	if f.Chaos != nil {
+		extra, known = plan.Faults[planned(plan):], nil
+	} else {
+		m.Know(s.ID, plan)
+	}
 	s.Pause = len(extra) > 0
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -130,7 +138,7 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, plan 
 		defer p.clear()
 	}
 	t0 := time.Now()
-	res, cost, err := a.collect(context.WithoutCancel(ctx), c, id, func(s *coord.Status) {
+	res, cost, err := a.collect(context.WithoutCancel(ctx), c, id, known, func(s *coord.Status) {
 		if p != nil && s.Run != nil && s.Run.ID == id {
 			p.show(sim.Progress{Virtual: s.Run.Virtual, Until: until(plan), Windows: s.Run.Windows, Wall: time.Since(t0)})
 		}

@@ -123,7 +123,7 @@ func (a *app) result() *cobra.Command {
 
 // fetchResult waits for the run, merges its parts, judges and prints.
 func (a *app) fetchResult(ctx context.Context, c *client.Client, id, out string) error {
-	res, _, err := a.collect(ctx, c, id, nil)
+	res, _, err := a.collect(ctx, c, id, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -139,8 +139,9 @@ func (a *app) fetchResult(ctx context.Context, c *client.Client, id, out string)
 	return a.showResult(res)
 }
 
-// collect waits for a run and makes its result.
-func (a *app) collect(ctx context.Context, c *client.Client, id string, tick func(*coord.Status)) (*report.Result, emu.Cost, error) {
+// collect waits for a run and makes its result. The run's plan is resolved
+// unless it is known.
+func (a *app) collect(ctx context.Context, c *client.Client, id string, known *topology.Plan, tick func(*coord.Status)) (*report.Result, emu.Cost, error) {
 	run, err := c.Wait(ctx, id, tick)
 	if err != nil {
 		return nil, emu.Cost{}, err
@@ -148,7 +149,12 @@ func (a *app) collect(ctx context.Context, c *client.Client, id string, tick fun
 	if run.Phase != coord.Ended {
 		return nil, emu.Cost{}, exitError{report.ExitFailed, fmt.Errorf("run %s failed: %s", id, run.Why)}
 	}
-	res, plan, cost, err := emu.Result(run, func(sum string) ([]byte, error) { return c.Blob(ctx, sum) })
+	if known == nil {
+		if known, err = new(emu.Model).Plan(&run.Spec); err != nil {
+			return nil, emu.Cost{}, err
+		}
+	}
+	res, plan, cost, err := emu.ResultOf(known, run, func(sum string) ([]byte, error) { return c.Blob(ctx, sum) })
 	if err != nil {
 		return nil, cost, exitError{report.ExitFailed, err}
 	}

@@ -53,6 +53,14 @@ func (m *Model) Plan(s *coord.RunSpec) (*topology.Plan, error) {
 	return p, nil
 }
 
+// Know gives the model a plan that is resolved already, for a run to be
+// submitted from this process.
+func (m *Model) Know(run string, p *topology.Plan) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.plans = append(m.plans, kept{run, p})
+}
+
 func resolve(s *coord.RunSpec) (*topology.Plan, error) {
 	srcs := make([]topology.Source, 0, len(s.Files))
 	for _, f := range s.Files {
@@ -124,7 +132,7 @@ func (m *Model) CheckFault(s *coord.RunSpec, f *coord.Fault) error {
 		return err
 	}
 	x, err := Fault(p, f)
-	if err != nil || !f.Set {
+	if err != nil || x.Kind != topology.SetKind {
 		return err
 	}
 	t := topology.NewTimeline(p) // with what the file changes, does it resolve?

@@ -2,8 +2,10 @@ package emu
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/clock"
@@ -63,9 +65,20 @@ type Cost struct {
 // Result merges what the slots of an ended run stored. fetch returns a blob by
 // its sum.
 func Result(run *coord.Run, fetch func(sum string) ([]byte, error)) (*report.Result, *topology.Plan, Cost, error) {
-	plan, err := resolve(&run.Spec)
+	plan, err := new(Model).Plan(&run.Spec)
 	if err != nil {
 		return nil, nil, Cost{}, err
+	}
+	return ResultOf(plan, run, fetch)
+}
+
+// ResultOf is Result for who has the run's plan at hand; it is not changed.
+func ResultOf(known *topology.Plan, run *coord.Run, fetch func(sum string) ([]byte, error)) (*report.Result, *topology.Plan, Cost, error) {
+	own := *known
+	plan := &own
+	plan.Faults = slices.Clip(plan.Faults)
+	if h := hex.EncodeToString(plan.Hash[:]); h != run.Hash {
+		return nil, nil, Cost{}, fmt.Errorf("the run is of plan %.12s, this one is %.12s", run.Hash, h)
 	}
 	base := len(plan.Faults)
 	for i := range run.Faults {
