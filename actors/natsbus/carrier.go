@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -114,9 +113,11 @@ func New(bus Bus, cfg Config) (*Carrier, error) {
 	return c, nil
 }
 
-// BatchSubject and NakSubject are where a process listens.
+// BatchSubject is where a process listens for batches.
 func BatchSubject(run string, proc int) string { return fmt.Sprintf("emu.b.%s.%d", run, proc) }
-func NakSubject(run string, proc int) string   { return fmt.Sprintf("emu.n.%s.%d", run, proc) }
+
+// NakSubject is where a process is asked for batches again.
+func NakSubject(run string, proc int) string { return fmt.Sprintf("emu.n.%s.%d", run, proc) }
 
 // Close leaves the run.
 func (c *Carrier) Close() {
@@ -451,51 +452,6 @@ func (c *Carrier) serve(buf []byte, h *header) []byte {
 		buf = c.publish(buf, dst, n, head, b, hash)
 	}
 	return buf
-}
-
-// DivergedError: determinism is broken. The run must stop; both productions
-// are wrong until it is known which one is right.
-type DivergedError struct {
-	Src int
-	N   uint64
-	Why string
-}
-
-func (e *DivergedError) Error() string {
-	return fmt.Sprintf("natsbus: batch %d of process %d diverged: %s", e.N, e.Src, e.Why)
-}
-
-// GapError: batches are missing for good.
-type GapError struct {
-	Src      int
-	From, To uint64
-	Waited   time.Duration
-}
-
-func (e *GapError) Error() string {
-	s := fmt.Sprintf("natsbus: batches %d to %d of process %d are missing", e.From, e.To, e.Src)
-	if e.Waited > 0 {
-		return s + fmt.Sprintf(" after %v", e.Waited)
-	}
-	return s + " and were collected by their sender"
-}
-
-type counters struct {
-	windows, sent, resent, naks, repeated, refused, dropped, unsent, bytesOut, bytesIn atomic.Uint64
-	wait                                                                               atomic.Int64
-}
-
-// Stats are a carrier's counters.
-type Stats struct {
-	Windows, Sent, Resent, Naks, Repeated, Refused, Dropped, Unsent, BytesOut, BytesIn uint64
-	Wait                                                                               time.Duration
-}
-
-// Stats may be called at any time.
-func (c *Carrier) Stats() Stats {
-	s := &c.stats
-	return Stats{s.windows.Load(), s.sent.Load(), s.resent.Load(), s.naks.Load(), s.repeated.Load(), s.refused.Load(), s.dropped.Load(),
-		s.unsent.Load(), s.bytesOut.Load(), s.bytesIn.Load(), time.Duration(s.wait.Load())}
 }
 
 var _ actors.Carrier = (*Carrier)(nil)

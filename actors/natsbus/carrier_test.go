@@ -30,7 +30,7 @@ type proc struct {
 	c *Carrier
 }
 
-func start(t testing.TB, bus Bus, s actortest.Spec, self, procs int, edit func(*Config)) *proc {
+func join(t testing.TB, bus Bus, s actortest.Spec, self, procs int, edit func(*Config)) *proc {
 	t.Helper()
 	own := owners(s.Relays, procs)
 	e, err := actortest.New(s).Engine(1, func(d int32) bool { return own[d] == int32(self) })
@@ -87,7 +87,7 @@ func TestDigestOverBadBus(t *testing.T) {
 		net.Loss, net.Dup, net.Reorder, net.Delay = x.loss, x.dup, x.order, 3*time.Millisecond
 		var ps []*proc
 		for i := range x.procs {
-			ps = append(ps, start(t, net, s, i, x.procs, func(c *Config) { c.Hub = x.hub }))
+			ps = append(ps, join(t, net, s, i, x.procs, func(c *Config) { c.Hub = x.hub }))
 		}
 		g, st := finish(t, ps)
 		if g != want {
@@ -114,7 +114,7 @@ func replay(t *testing.T, viaHub bool, lost int) {
 	want, _ := actortest.New(s).Oracle()
 	net := NewMemNet(1)
 	mode := func(c *Config) { c.Hub = viaHub }
-	a, b := start(t, net, s, 1-lost, 2, mode), start(t, net, s, lost, 2, mode)
+	a, b := join(t, net, s, 1-lost, 2, mode), join(t, net, s, lost, 2, mode)
 	ctx, kill := context.WithCancel(context.Background())
 	b.e.Observe = func(_ clock.Time, n uint64) {
 		if n == 80 {
@@ -127,7 +127,7 @@ func replay(t *testing.T, viaHub bool, lost int) {
 		t.Fatalf("the killed process ended with %v", err)
 	}
 	b.c.Close()
-	again := start(t, net, s, lost, 2, func(c *Config) { c.Renewed, c.Hub = true, viaHub })
+	again := join(t, net, s, lost, 2, func(c *Config) { c.Renewed, c.Hub = true, viaHub })
 	if _, err := again.e.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func replay(t *testing.T, viaHub bool, lost int) {
 func TestDivergenceIsSeen(t *testing.T) {
 	s := testSpec(7)
 	net := NewMemNet(1)
-	a, b := start(t, net, s, 0, 2, nil), start(t, net, s, 1, 2, nil)
+	a, b := join(t, net, s, 0, 2, nil), join(t, net, s, 1, 2, nil)
 	ctx, kill := context.WithCancel(context.Background())
 	b.e.Observe = func(_ clock.Time, n uint64) {
 		if n == 60 {
@@ -159,7 +159,7 @@ func TestDivergenceIsSeen(t *testing.T) {
 	b.e.Run(ctx)
 	b.c.Close()
 	s.Burst = 1 // another model: its batches differ
-	again := start(t, net, s, 1, 2, func(c *Config) { c.Renewed = true })
+	again := join(t, net, s, 1, 2, func(c *Config) { c.Renewed = true })
 	ctx2, stop := context.WithCancel(context.Background())
 	go again.e.Run(ctx2)
 	var d *DivergedError
@@ -172,7 +172,7 @@ func TestDivergenceIsSeen(t *testing.T) {
 func TestGapIsNamed(t *testing.T) {
 	s := testSpec(8)
 	net := NewMemNet(1)
-	a, b := start(t, net, s, 0, 2, func(c *Config) { c.GiveUp = 200 * time.Millisecond }), start(t, net, s, 1, 2, nil)
+	a, b := join(t, net, s, 0, 2, func(c *Config) { c.GiveUp = 200 * time.Millisecond }), join(t, net, s, 1, 2, nil)
 	ctx, kill := context.WithCancel(context.Background())
 	b.e.Observe = func(_ clock.Time, n uint64) {
 		if n == 40 {
@@ -192,7 +192,7 @@ func TestMalformedIsRefused(t *testing.T) {
 	s := testSpec(9)
 	want, _ := actortest.New(s).Oracle()
 	net := NewMemNet(1)
-	ps := []*proc{start(t, net, s, 0, 2, nil), start(t, net, s, 1, 2, nil)}
+	ps := []*proc{join(t, net, s, 0, 2, nil), join(t, net, s, 1, 2, nil)}
 	bad := header{kind: kindBatch, src: 1, dst: 0, parts: 1, run: 42, total: 3, hash: Hash{1, 2}}
 	other := bad
 	other.run = 7

@@ -30,7 +30,7 @@ func TestDigestOverNATS(t *testing.T) {
 	for _, procs := range []int{2, 3, 5} {
 		var ps []*proc
 		for i := range procs {
-			ps = append(ps, start(t, dial(t, srv.ClientURL(), fmt.Sprint("p", i)), s, i, procs, func(c *Config) { c.Run = fmt.Sprint("n", procs) }))
+			ps = append(ps, join(t, dial(t, srv.ClientURL(), fmt.Sprint("p", i)), s, i, procs, func(c *Config) { c.Run = fmt.Sprint("n", procs) }))
 		}
 		if g, st := finish(t, ps); g != want {
 			t.Errorf("%d processes: digest %v, oracle %v; %+v", procs, g, want, st)
@@ -50,7 +50,7 @@ func TestServerRestart(t *testing.T) {
 	s := testSpec(13)
 	s.Burst = 150
 	want, _ := actortest.New(s).Oracle()
-	ps := []*proc{start(t, dial(t, srv.ClientURL(), "a"), s, 0, 2, nil), start(t, dial(t, srv.ClientURL(), "b"), s, 1, 2, nil)}
+	ps := []*proc{join(t, dial(t, srv.ClientURL(), "a"), s, 0, 2, nil), join(t, dial(t, srv.ClientURL(), "b"), s, 1, 2, nil)}
 	ps[0].e.Observe = func(_ clock.Time, w uint64) {
 		if w != 100 && w != 200 {
 			return
@@ -88,7 +88,7 @@ func BenchmarkWindows(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				var ps []*proc
 				for k := range procs {
-					ps = append(ps, start(b, dial(b, srv.ClientURL(), "x"), s, k, procs, func(c *Config) { c.Run, c.Hub = fmt.Sprintf("b%d%v%d", procs, viaHub, i), viaHub }))
+					ps = append(ps, join(b, dial(b, srv.ClientURL(), "x"), s, k, procs, func(c *Config) { c.Run, c.Hub = fmt.Sprintf("b%d%v%d", procs, viaHub, i), viaHub }))
 				}
 				t0 := time.Now()
 				_, st := finish(b, ps)

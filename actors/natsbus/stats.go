@@ -1,0 +1,52 @@
+package natsbus
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// DivergedError: determinism is broken. The run must stop; both productions
+// are wrong until it is known which one is right.
+type DivergedError struct {
+	Src int
+	N   uint64
+	Why string
+}
+
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("natsbus: batch %d of process %d diverged: %s", e.N, e.Src, e.Why)
+}
+
+// GapError: batches are missing for good.
+type GapError struct {
+	Src      int
+	From, To uint64
+	Waited   time.Duration
+}
+
+func (e *GapError) Error() string {
+	s := fmt.Sprintf("natsbus: batches %d to %d of process %d are missing", e.From, e.To, e.Src)
+	if e.Waited > 0 {
+		return s + fmt.Sprintf(" after %v", e.Waited)
+	}
+	return s + " and were collected by their sender"
+}
+
+type counters struct {
+	windows, sent, resent, naks, repeated, refused, dropped, unsent, bytesOut, bytesIn atomic.Uint64
+	wait                                                                               atomic.Int64
+}
+
+// Stats are a carrier's counters.
+type Stats struct {
+	Windows, Sent, Resent, Naks, Repeated, Refused, Dropped, Unsent, BytesOut, BytesIn uint64
+	Wait                                                                               time.Duration
+}
+
+// Stats may be called at any time.
+func (c *Carrier) Stats() Stats {
+	s := &c.stats
+	return Stats{s.windows.Load(), s.sent.Load(), s.resent.Load(), s.naks.Load(), s.repeated.Load(), s.refused.Load(), s.dropped.Load(),
+		s.unsent.Load(), s.bytesOut.Load(), s.bytesIn.Load(), time.Duration(s.wait.Load())}
+}

@@ -1,0 +1,131 @@
+package coord
+
+// ckptPlan fixes the boundary at or after the grant: everybody learns of it
+// before anybody can pass it.
+func (r *Run) ckptPlan(e *Entry) Result {
+	name := e.Name
+	if r.Plan != nil {
+		if e.Why == "" && (name == "" || r.Plan.Name != "") {
+			return refuse("a checkpoint at %v is under way", r.Plan.B)
+		}
+		if name == "" { // a plan that got stuck is made again
+			name = r.Plan.Name
+		}
+	}
+	r.Plan = &Ckpt{B: max(e.At, r.Grant), Name: name}
+	return Result{At: r.Plan.B}
+}
+
+// ckptCommit accepts a checkpoint whose reports all come from current
+// incarnations (I6): a superseded one may have run ahead of its successor, and
+// collecting batches on its word would starve that one.
+func (s *State) ckptCommit(e *Entry) Result {
+	r, c := s.Run, e.Ckpt
+	if c == nil || r.Plan == nil || c.B != r.Plan.B {
+		return refuse("no checkpoint is planned there")
+	}
+	if len(c.Blobs) != len(r.Slots) {
+		return refuse("%d blobs for %d slots", len(c.Blobs), len(r.Slots))
+	}
+	for i, b := range c.Blobs {
+		if b.Inc != r.Slots[i].Inc {
+			return refuse("slot %d reports as incarnation %d, current is %d", i, b.Inc, r.Slots[i].Inc)
+		}
+		if b.N != c.N {
+			return refuse("slot %d was cut before window %d, others before %d", i, b.N, c.N)
+		}
+	}
+	x := *c
+	x.Name = r.Plan.Name
+	r.Ckpts = append(r.Ckpts, x)
+	if len(r.Ckpts) > maxCkpts {
+		r.Ckpts = r.Ckpts[1:]
+	}
+	r.Plan = nil
+	if x.Name != "" {
+		s.save(x)
+	}
+	return Result{At: c.B}
+}
+
+// errNoStart: there is nothing before a snapshot to go back to.
+const errNoStart = "the snapshot that the run began from cannot be read"
+
+// rollback forgets the checkpoint at e.At and starts all slots again from the
+// one before, or from zero: nobody retains batches older than the last commit.
+func (r *Run) rollback(e *Entry) Result {
+	n := len(r.Ckpts)
+	switch {
+	case n > 0 && r.Ckpts[n-1].B == e.At:
+		r.Ckpts = r.Ckpts[:n-1]
+	case n == 0 && r.Start != nil && r.Start.B == e.At:
+		return refuse(errNoStart)
+	default:
+		return refuse("the last checkpoint is not at %v", e.At)
+	}
+	r.Plan = nil
+	for i := range r.Slots {
+		r.Slots[i].Inc++
+		r.Slots[i].Done = nil
+	}
+	r.Moves += len(r.Slots)
+	return Result{}
+}
+
+func (s *State) save(c Ckpt) {
+	r := s.Run
+	sv := Saved{Name: c.Name, Run: r.Spec.ID, Ckpt: c, Spec: r.Spec, Owner: r.Owner, Hash: r.Hash}
+	for _, f := range r.Faults {
+		sv.Fault = append(sv.Fault, f)
+	}
+	if old := s.saved(c.Name); old != nil {
+		*old = sv
+		return
+	}
+	s.Saved = append(s.Saved, sv)
+	if len(s.Saved) > maxSaved {
+		s.Saved = s.Saved[1:]
+	}
+}
+
+// blobs are the states and parts that the ledger still refers to.
+func (s *State) blobs() map[string]bool {
+	keep := map[string]bool{}
+	add := func(c *Ckpt) {
+		if c == nil {
+			return
+		}
+		for _, b := range c.Blobs {
+			keep[b.Sum] = true
+		}
+	}
+	for _, r := range append([]*Run{s.Run}, s.Past...) {
+		if r == nil {
+			continue
+		}
+		add(r.Start)
+		if r.Phase == Running {
+			for i := range r.Ckpts {
+				add(&r.Ckpts[i])
+			}
+		}
+		for i := range r.Slots {
+			if d := r.Slots[i].Done; d != nil {
+				keep[d.Parts] = true
+			}
+		}
+	}
+	for i := range s.Saved {
+		add(&s.Saved[i].Ckpt)
+	}
+	return keep
+}
+
+// Ckpt returns the checkpoint a slot starts from: the last committed one, else
+// the snapshot the run began from, else nil (time zero).
+func (r *Run) Ckpt() *Ckpt {
+	if n := len(r.Ckpts); n > 0 {
+		return &r.Ckpts[n-1]
+	}
+	return r.Start
+}
