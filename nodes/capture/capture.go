@@ -1,7 +1,8 @@
 // Package capture writes pcapng: real bytes of frames, one interface a port,
-// timestamps in picoseconds of virtual time (epoch 0 = the run's start),
-// comments on drops and pauses. It writes the blocks itself, because the
-// pcapgo writer fixes the resolution at nanoseconds; pcapgo reads the result.
+// timestamps in nanoseconds of virtual time (epoch 0 = the run's start, rounded
+// down), comments on drops and pauses. Not in picoseconds: Wireshark multiplies
+// the part of a second by 10^9 in 64 bits, which wraps from 18.4 ms on.
+// It writes the blocks itself: speed, FCS length, ring; pcapgo reads the result.
 // Start at [New].
 package capture
 
@@ -73,7 +74,7 @@ const (
 	optIfFcslen    = 13
 	optEpbFlags    = 2
 	linkEthernet   = 1
-	picoseconds    = 12 // if_tsresol: units of 10^-12 s
+	nanoseconds    = 9 // if_tsresol: units of 10^-9 s
 )
 
 // New writes the section header to w.
@@ -116,7 +117,7 @@ func (c *Writer) Port(device, port string, speed clock.Rate) (int, error) {
 	if speed > 0 {
 		c.option(optIfSpeed, binary.LittleEndian.AppendUint64(nil, uint64(speed)))
 	}
-	c.option(optIfTsresol, []byte{picoseconds})
+	c.option(optIfTsresol, []byte{nanoseconds})
 	c.option(optIfFcslen, []byte{wire.FCSSize})
 	c.option(optEnd, nil)
 	c.ports[name] = id
@@ -144,8 +145,9 @@ func (c *Writer) Packet(id int, at clock.Time, dir Dir, b []byte, comment string
 	}
 	c.begin(blockPacket)
 	c.buf = binary.LittleEndian.AppendUint32(c.buf, uint32(id))
-	c.buf = binary.LittleEndian.AppendUint32(c.buf, uint32(uint64(at)>>32))
-	c.buf = binary.LittleEndian.AppendUint32(c.buf, uint32(at))
+	ns := uint64(at) / uint64(clock.Nanosecond)
+	c.buf = binary.LittleEndian.AppendUint32(c.buf, uint32(ns>>32))
+	c.buf = binary.LittleEndian.AppendUint32(c.buf, uint32(ns))
 	c.buf = binary.LittleEndian.AppendUint32(c.buf, uint32(len(b)))
 	c.buf = binary.LittleEndian.AppendUint32(c.buf, uint32(len(b)))
 	c.buf = append(c.buf, b...)
