@@ -81,7 +81,7 @@ func Import(name string, text []byte) (*Result, error) {
 	if len(text) > maxBytes {
 		return nil, fmt.Errorf("%s: has %d bytes; the limit is %d", name, len(text), maxBytes)
 	}
-	if err := yaml.Unmarshal(text, &im.file); err != nil {
+	if err := parse(text, &im.file); err != nil {
 		return nil, fmt.Errorf("%s: not a containerlab topology: %w", name, err)
 	}
 	if len(im.file.Topology.Nodes) == 0 {
@@ -103,6 +103,16 @@ func Import(name string, text []byte) (*Result, error) {
 	return &Result{YAML: im.render(), Notes: im.notes}, nil
 }
 
+// parse reads YAML; the library's panics on broken text are errors.
+func parse(text []byte, into any) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("not valid YAML: %v", p)
+		}
+	}()
+	return yaml.Unmarshal(text, into)
+}
+
 // nodes lists the nodes with kind and the role their labels give.
 func (im *importer) nodes() error {
 	t := &im.file.Topology
@@ -117,7 +127,7 @@ func (im *importer) nodes() error {
 		var n node
 		b, err := yaml.Marshal(it.Value)
 		if err == nil {
-			err = yaml.Unmarshal(b, &n)
+			err = parse(b, &n)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: topology.nodes.%s: %w", im.name, name, err)
