@@ -64,17 +64,34 @@ func StartServer(o ServerOptions) (*server.Server, error) {
 		opts.Cluster = server.ClusterOpts{Name: o.Cluster, Host: opts.Host, Port: o.ClusterPort, TLSConfig: o.TLS, TLSTimeout: 5}
 		opts.Routes = o.Routes
 	}
+	return start(opts, o.Log)
+}
+
+// StartFile runs a nats-server from its configuration file; it logs to standard
+// error.
+func StartFile(path string) (*server.Server, error) {
+	opts, err := server.ProcessConfigFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("nats-server: %w", err)
+	}
+	opts.NoSigs = true
+	return start(opts, nil)
+}
+
+func start(opts *server.Options, log server.Logger) (*server.Server, error) {
 	s, err := server.NewServer(opts)
 	if err != nil {
 		return nil, fmt.Errorf("nats-server: %w", err)
 	}
-	if o.Log != nil {
-		s.SetLoggerV2(o.Log, false, false, false)
+	if log != nil {
+		s.SetLoggerV2(log, false, false, false)
+	} else {
+		s.ConfigureLogger() // none when the options say so
 	}
 	go s.Start()
 	if !s.ReadyForConnections(10 * time.Second) {
 		s.Shutdown()
-		return nil, fmt.Errorf("nats-server: not ready on %s:%d after 10 s", opts.Host, o.Port)
+		return nil, fmt.Errorf("nats-server: not ready on %s:%d after 10 s", opts.Host, opts.Port)
 	}
 	return s, nil
 }

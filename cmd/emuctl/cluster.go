@@ -23,8 +23,10 @@ type clusterInitFlags struct {
 	Port int      `flag:"port" help:"port in the nats-server configuration"`
 	NATS []string `flag:"nats-host" help:"host of a NATS server, its own configuration nats-HOST.conf; several form a cluster (repeatable, or comma-separated)"`
 
-	Store string `flag:"store" help:"directory of JetStream in the nats-server configuration"`
-	Keep  bool   `flag:"keep" help:"leave keys that are there already as they are"`
+	Store   string `flag:"store" help:"directory of JetStream in the nats-server configuration"`
+	Monitor string `flag:"monitor" help:"address of NATS' health endpoint in the nats-server configuration, as in 127.0.0.1:8222"`
+	Keep    bool   `flag:"keep" help:"leave keys that are there already as they are"`
+	NoCAKey bool   `flag:"no-ca-key" help:"do not keep the authority's key; no more certificates can be made"`
 }
 
 func (a *app) clusterInit() *cobra.Command {
@@ -37,7 +39,8 @@ nobody in without them. ca.key is needed only to make more certificates.`,
 		example: "  emuctl cluster init --dir keys --host nats1 --host node2 --host node3\n  (cd keys && nats-server -c nats-server.conf)",
 		args:    cobra.NoArgs, flags: &f,
 		run: func(_ context.Context, _ []string) error {
-			names, err := pki.Init(pki.Options{Dir: f.Dir, Hosts: commaList(f.Host), Port: f.Port, NATS: commaList(f.NATS), Store: f.Store, Keep: f.Keep})
+			names, err := pki.Init(pki.Options{Dir: f.Dir, Hosts: commaList(f.Host), Port: f.Port, NATS: commaList(f.NATS), Store: f.Store, Keep: f.Keep,
+				Monitor: f.Monitor, NoCAKey: f.NoCAKey})
 			if err != nil {
 				return err
 			}

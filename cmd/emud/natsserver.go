@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/spf13/cobra"
 
 	"github.com/rocemu/rocemu/actors/natsbus"
@@ -11,16 +13,20 @@ import (
 )
 
 // natsServer runs the nats-server library with the limits emud relies on, where
-// no nats-server program is at hand.
+// no nats-server program is at hand: from a configuration file or from flags.
 func natsServer() *cobra.Command {
 	var o natsbus.ServerOptions
 	var ca, cert, key string
 	var members, people, routes []string
+	var file string
 	c := &cobra.Command{
 		Use: "nats-server --port N --store DIR", Short: "Run a NATS server with the limits that a cluster needs", Args: cobra.NoArgs,
 		Example: "  emud nats-server --host 0.0.0.0 --port 4222 --store /var/lib/nats",
 		PreRunE: func(c *cobra.Command, _ []string) error { return fromEnv(c.Flags()) },
 		RunE: func(c *cobra.Command, _ []string) error {
+			if file != "" {
+				return untilDone(c.Context(), func() (*server.Server, error) { return natsbus.StartFile(file) })
+			}
 			if ca != "" {
 				t, err := pki.Load(ca, cert, key)
 				if err != nil {
@@ -42,18 +48,11 @@ func natsServer() *cobra.Command {
 			if o.People, err = publicKeys(people); err != nil {
 				return err
 			}
-			s, err := natsbus.StartServer(o)
-			if err != nil {
-				return err
-			}
-			fmt.Println(s.ClientURL())
-			<-c.Context().Done()
-			s.Shutdown()
-			s.WaitForShutdown()
-			return nil
+			return untilDone(c.Context(), func() (*server.Server, error) { return natsbus.StartServer(o) })
 		},
 	}
 	fs := c.Flags()
+	fs.StringVarP(&file, "config", "c", "", "configuration file of a nats-server, as emuctl cluster init writes; instead of all other flags")
 	fs.StringVar(&o.Name, "name", "", "name of the server, unique in its cluster")
 	fs.StringVar(&o.Host, "host", "127.0.0.1", "address to listen on")
 	fs.IntVar(&o.Port, "port", 4222, "port to listen on")
@@ -67,6 +66,19 @@ func natsServer() *cobra.Command {
 	fs.StringVar(&cert, "tls-cert", "", "own certificate")
 	fs.StringVar(&key, "tls-key", "", "own private key")
 	return c
+}
+
+// untilDone starts a server, says where it listens and stops it when ctx ends.
+func untilDone(ctx context.Context, start func() (*server.Server, error)) error {
+	s, err := start()
+	if err != nil {
+		return err
+	}
+	fmt.Println(s.ClientURL())
+	<-ctx.Done()
+	s.Shutdown()
+	s.WaitForShutdown()
+	return nil
 }
 
 func publicKeys(files []string) ([]string, error) {

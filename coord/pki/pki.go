@@ -67,6 +67,10 @@ type Options struct {
 	NATS  []string
 	Store string // directory of JetStream in the configuration, default "jetstream"
 	Keep  bool   // keys that are there already are left as they are, without an error
+	// NoCAKey keeps the authority's key out of the directory: nobody can make more
+	// certificates, which a directory that every process reads should not allow.
+	NoCAKey bool
+	Monitor string // address of NATS' health endpoint in the configuration; "" = none
 }
 
 // NATSConfOf names the configuration of one of several NATS hosts.
@@ -97,7 +101,7 @@ func Init(o Options) ([]string, error) {
 		return nil, fmt.Errorf("%s: a cluster's keys are there already; keep them or remove them", o.Dir)
 	}
 	w := &writer{dir: o.Dir}
-	ca, caKey, err := authority(w, o.Years)
+	ca, caKey, err := authority(w, o)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +203,7 @@ func (w *writer) pem(name, kind string, der []byte, mode os.FileMode) {
 
 func serial() (*big.Int, error) { return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)) }
 
-func authority(w *writer, years int) (*x509.Certificate, *ecdsa.PrivateKey, error) {
+func authority(w *writer, o Options) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
@@ -209,14 +213,16 @@ func authority(w *writer, years int) (*x509.Certificate, *ecdsa.PrivateKey, erro
 		return nil, nil, err
 	}
 	now := time.Now()
-	t := &x509.Certificate{SerialNumber: sn, Subject: pkix.Name{CommonName: "rocemu cluster"}, NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(years, 0, 0),
+	t := &x509.Certificate{SerialNumber: sn, Subject: pkix.Name{CommonName: "rocemu cluster"}, NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(o.Years, 0, 0),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign}
 	der, err := x509.CreateCertificate(rand.Reader, t, t, &key.PublicKey, key)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := putKey(w, CAKeyFile, key); err != nil {
-		return nil, nil, err
+	if !o.NoCAKey {
+		if err := putKey(w, CAKeyFile, key); err != nil {
+			return nil, nil, err
+		}
 	}
 	w.pem(CAFile, "CERTIFICATE", der, 0o644)
 	cert, err := x509.ParseCertificate(der)
@@ -295,7 +301,7 @@ func nkey(w *writer, name string) (string, error) {
 func conf(o Options, h, file, member, user string) string {
 	return fmt.Sprintf(`# NATS for an emulated fabric. Start it in this directory: nats-server -c %s
 port: %d
-max_payload: 1MB
+%smax_payload: 1MB
 max_pending: 512MB
 write_deadline: "30s"
 ping_interval: "5s"
@@ -318,7 +324,15 @@ authorization {
         subscribe: { allow: ["_INBOX.>"] } } }
   ]
 }
-`, file, o.Port, o.Store, o.path(CertFile(h)), o.path(KeyFile(h)), o.path(CAFile), member, user)
+`, file, o.Port, o.monitor(), o.Store, o.path(CertFile(h)), o.path(KeyFile(h)), o.path(CAFile), member, user)
+}
+
+// monitor is the line of the health endpoint, if any.
+func (o Options) monitor() string {
+	if o.Monitor == "" {
+		return ""
+	}
+	return fmt.Sprintf("http: \"%s\"\n", o.Monitor)
 }
 
 // PublicKey reads a seed file and returns the key to allow.

@@ -22,19 +22,24 @@ const (
 	PerRack   Unit = "rack"   // a leaf with its RNICs; spines and cores one each
 )
 
-// Limits. A bridge takes 1,024 ports; some are for NATS and coordinators.
+// Limits. A Linux bridge takes 1,024 ports; some are for NATS, coordinators and
+// collectors.
 const (
 	autoDevices   = 40
-	MaxContainers = 1000
+	MaxContainers = 980
 	MaxHosts      = 64
 )
 
 // Options of Generate.
 type Options struct {
-	Per    Unit
-	NATS   int    // NATS servers that always run: 1, 3 or 5; 0 = 1, and two more in profile ha
-	Hosts  int    // machines, one file each; 0 or 1 = one
-	Fabric string // name of the fabric file beside the compose file
+	Per Unit
+	// NATS servers, and as many coordinators, that always run: 1, 3 or 5. 0 is 1,
+	// and two more in profile ha; on three machines or more it is 3, one a machine.
+	NATS    int
+	Hosts   int    // machines, one file each; 0 or 1 = one
+	Fabric  string // name of the fabric file beside the compose file
+	Source  string // path from the compose file to this repository, to build the image; "" = the image is there
+	Observe string // path from the compose file to the configuration of profile observe; "" = no such profile
 }
 
 // File is a compose file to write.
@@ -50,32 +55,63 @@ type group struct {
 	host    int
 }
 
-// Generate writes the compose files of a plan.
+// Generate writes the compose files of a plan and their environment files.
 func Generate(plan *topology.Plan, o Options) ([]File, error) {
+	o.Hosts = max(o.Hosts, 1)
+	if o.Hosts > MaxHosts {
+		return nil, fmt.Errorf("--hosts %d: must be 1 to %d", o.Hosts, MaxHosts)
+	}
 	if o.NATS == 0 {
 		o.NATS = 1
+		if o.Hosts >= 3 {
+			o.NATS = 3
+		}
 	}
 	if o.NATS != 1 && o.NATS != 3 && o.NATS != 5 {
 		return nil, fmt.Errorf("--nats %d: must be 1, 3 or 5; an even number survives no more losses than one less", o.NATS)
 	}
-	o.Hosts = max(o.Hosts, 1)
-	if o.Hosts > MaxHosts {
-		return nil, fmt.Errorf("--hosts %d: must be 1 to %d", o.Hosts, MaxHosts)
+	if o.Hosts > 1 && o.NATS > o.Hosts {
+		return nil, fmt.Errorf("--nats %d on --hosts %d: a machine holds one NATS server; use --nats 1 or more machines", o.NATS, o.Hosts)
 	}
 	groups, err := split(plan, o)
 	if err != nil {
 		return nil, err
 	}
+	if err := distinct(groups); err != nil {
+		return nil, err
+	}
+	if o.Hosts == 1 {
+		w := &writer{plan: plan, opt: o, groups: groups}
+		return []File{{"compose.yaml", w.text()}, {"ha.env", HAEnv}}, nil
+	}
 	var out []File
 	for h := range o.Hosts {
-		name := "compose.yaml"
-		if o.Hosts > 1 {
-			name = fmt.Sprintf("compose-host%d.yaml", h+1)
-		}
 		w := &writer{plan: plan, opt: o, host: h, groups: groups}
-		out = append(out, File{name, w.text()})
+		out = append(out, File{hostFile(h), w.text()})
 	}
-	return out, nil
+	return append(out, File{"hosts.env", hostsEnv(o)}), nil
+}
+
+// reserved are the services that are no devices; nats2, coord1 and so on are
+// told by their beginning.
+var reserved = []string{"init", "submit", "observe", "otel", "jaeger", "prometheus", "grafana"}
+
+// distinct refuses devices whose containers would share a name.
+func distinct(groups []group) error {
+	seen := map[string]string{}
+	for i := range groups {
+		g := &groups[i]
+		n := serviceName(g.name)
+		base := strings.TrimRight(n, "0123456789")
+		if slices.Contains(reserved, n) || base == "nats" || base == "coord" {
+			return fmt.Errorf("device %q: the compose file has a service %s already; rename the device", g.name, n)
+		}
+		if other, ok := seen[n]; ok {
+			return fmt.Errorf("devices %q and %q: both would be container %s; rename one", other, g.name, n)
+		}
+		seen[n] = g.name
+	}
+	return nil
 }
 
 // split makes the containers and spreads them over the machines, racks first,
@@ -111,7 +147,7 @@ func split(plan *topology.Plan, o Options) ([]group, error) {
 		if per == PerRack {
 			advice = fmt.Sprintf("--hosts %d spreads it over machines", (len(groups)+MaxContainers-1)/MaxContainers)
 		}
-		return nil, fmt.Errorf("%d containers on one machine: a Docker bridge holds %d beside NATS and coordinators; %s", n, MaxContainers, advice)
+		return nil, fmt.Errorf("%d containers on one machine: a Docker bridge holds 1024 ports, %d of them for devices; %s", n, MaxContainers, advice)
 	}
 	return groups, nil
 }
