@@ -76,6 +76,7 @@ type Hop struct {
 	Rate  clock.Rate
 	Fixed clock.Duration // egress half + propagation + the receiver's ingress half
 	CT    bool           // the receiver cuts through
+	Ways  int            // links that share the frames by spraying, 1 without
 }
 
 // span is what n bytes take on an idle link, rounded as the ports round.
@@ -90,11 +91,11 @@ func (h *Hop) span(n int64) clock.Duration {
 func Path(plan *topology.Plan, a, b uint32, sport uint16) []Hop {
 	f := wire.Frame{Kind: wire.KindData, Src: a, Dst: b, SPort: sport}
 	var hops []Hop
-	dev, port := plan.RNICs[a-1], 1
+	dev, port, ways := plan.RNICs[a-1], 1, 1
 	for len(hops) <= len(plan.Devices) {
 		d := &plan.Devices[dev]
 		p := &d.Ports[port-1]
-		hops = append(hops, Hop{Dev: dev, Port: port, Rate: p.Rate, Fixed: p.EgressHalf + p.Prop + p.PeerIngressHalf, CT: p.PeerCutThrough})
+		hops = append(hops, Hop{Dev: dev, Port: port, Rate: p.Rate, Fixed: p.EgressHalf + p.Prop + p.PeerIngressHalf, CT: p.PeerCutThrough, Ways: ways})
 		dev = p.Peer
 		if dev == plan.RNICs[b-1] {
 			return hops
@@ -103,7 +104,13 @@ func Path(plan *topology.Plan, a, b uint32, sport uint16) []Hop {
 		if next.Route == nil || next.Route[b-1] < 0 {
 			return nil
 		}
-		port = member(next, next.Groups[next.Route[b-1]], &f)
+		group := next.Groups[next.Route[b-1]]
+		if port = member(next, group, &f); next.Switch.ECMP.Spray {
+			ways = max(ways, len(group))
+		}
+		if next.Ports[port-1].Peer == plan.RNICs[b-1] {
+			ways = 1 // they meet again
+		}
 	}
 	return nil
 }
@@ -132,7 +139,7 @@ func oneWay(hops []Hop, n int64, l, last int64) clock.Duration {
 	var t, slowest clock.Duration
 	for i, h := range hops {
 		full := h.span(l + wire.Overhead)
-		slowest = max(slowest, full)
+		slowest = max(slowest, full/clock.Duration(h.Ways))
 		t += h.Fixed
 		if h.CT && i+1 < len(hops) && hops[i+1].Rate <= h.Rate {
 			t += h.span(64)

@@ -147,7 +147,9 @@ func (c *checker) checkScalar(n *node, s *spec, field string) {
 	if bad := s.parse(n.text); bad != nil {
 		msg, hint := bad.msg, bad.hint
 		if len(s.words) > 0 && s.kind != kWord {
-			msg += ", or " + strings.Join(s.words, ", ")
+			if s.kind != kInt { // whose message has them
+				msg += ", or " + strings.Join(s.words, ", ")
+			}
 			if w := nearest(n.text, s.words); w != "" && hint == "" {
 				hint = w
 			}

@@ -48,6 +48,7 @@ func fabric(seed uint64) (text string, lossy bool) {
 	g.nics()
 	g.workload()
 	g.faults()
+	g.changes()
 	return g.b.String(), g.gone
 }
 
@@ -277,6 +278,22 @@ func (g *gen) faults() {
 	g.f("faults:\n")
 	for i := range 1 + g.rnd(3) {
 		g.fault(i)
+	}
+}
+
+// changes sets up to three settings for a while, often overlapping.
+func (g *gen) changes() {
+	if g.chance(75) {
+		return
+	}
+	g.gone = true
+	g.f("changes:\n")
+	for i := range 1 + g.rnd(3) {
+		set := g.pick("switches.all.pfc.alpha, to: 1/64", "switches.all.pfc.alpha, to: 8", "switches.all.pfc.xoff, to: 20KB", "switches.leaf.pfc.headroom, to: 2KB",
+			"switches.all.buffer.size, to: 20MB", "switches.all.pfc.quanta, to: 500", "switches.all.ecn.kmin, to: 3KB", "switches.all.ecmp.seed, to: 7", "switches.all.mtu, to: 1500B",
+			"switches.all.lossy.alpha, to: 1/64", "rnics.all.rx_buffer, to: 200KB", "rnics.all.qp.timeout, to: 5", "rnics.all.qp.retry_cnt, to: 1", "rnics.all.ack, to: every",
+			"rnics.all.dcqcn.rpg_ai_rate, to: 200Mbps", "rnics.all.qp.min_rnr_timer, to: 3", "rnics.devices.rnic2.qp.timeout, to: 4", "switches.all.qos.scheduler, to: {3: strict}")
+		g.f("  - {name: c%d, set: %s, at: %s, for: %s}\n", i, set, g.pick("0us", "3us", "17us", "60us", "300us"), g.pick("2us", "40us", "1ms"))
 	}
 }
 
