@@ -2,7 +2,9 @@ package actors
 
 import (
 	"math/bits"
+	"unsafe"
 
+	"github.com/rocemu/rocemu/actors/mem"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/wire"
 )
@@ -39,6 +41,9 @@ func (in *Inbox) mark(port int) { in.act[(port-1)>>6] |= 1 << ((port - 1) & 63) 
 // begin collects and orders what arrives in [start, end).
 func (in *Inbox) begin(start, end clock.Time) {
 	in.ev, in.pos, in.w.late = in.w.ev[:0], 0, in.w.late[:0]
+	if len(in.ch) > hintPorts {
+		in.hint()
+	}
 	for w, b := range in.act {
 		for ; b != 0; b &= b - 1 {
 			c := in.ch[w<<6+bits.TrailingZeros64(b)]
@@ -59,6 +64,21 @@ func (in *Inbox) begin(start, end clock.Time) {
 		in.buckets(start, end)
 	}
 	in.w.ev = in.ev
+}
+
+// hint asks for the heads of all active channels before they are read one by
+// one.
+func (in *Inbox) hint() {
+	for w, b := range in.act {
+		for ; b != 0; b &= b - 1 {
+			mem.Prefetch(unsafe.Pointer(in.ch[w<<6+bits.TrailingZeros64(b)]), 1)
+		}
+	}
+	for w, b := range in.act {
+		for ; b != 0; b &= b - 1 {
+			mem.Prefetch(unsafe.Pointer(in.ch[w<<6+bits.TrailingZeros64(b)].head), 8)
+		}
+	}
 }
 
 // takeLate moves the late frames of a channel that arrive before end.

@@ -53,7 +53,8 @@ func (p *pool) work(worker int) {
 		if i >= len(p.e.active) {
 			return
 		}
-		for _, d := range p.e.active[i:min(i+grab, len(p.e.active))] {
+		for k, d := range p.e.active[i:min(i+grab, len(p.e.active))] {
+			p.e.hint(p.e.active, i+k)
 			p.e.advance(d, p.end, &p.e.scratch[worker])
 		}
 	}

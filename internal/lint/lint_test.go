@@ -104,6 +104,8 @@ var importTable = []rule{
 	{"telemetry", []string{"actors", "clock", "nodes", "topology", "report", "sim"}},
 	{"sweep", []string{"clock", "topology", "report", "sim"}},
 	{"examples", []string{"topology"}},
+	{"deploy", []string{"topology"}},
+	{"docs/model", nil}, // models of the protocols, checked by themselves
 	{"sim", []string{"actors", "clock", "nodes", "topology", "report"}},
 	{"coord", []string{"actors", "clock", "nodes", "topology", "report", "sim", "telemetry"}},
 	{"cmd", []string{"*", "cmd"}},

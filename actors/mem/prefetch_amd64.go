@@ -1,0 +1,6 @@
+package mem
+
+import "unsafe"
+
+//go:noescape
+func prefetch(p unsafe.Pointer, n int)

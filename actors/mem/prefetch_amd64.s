@@ -1,0 +1,12 @@
+#include "textflag.h"
+
+// func prefetch(p unsafe.Pointer, n int)
+TEXT ·prefetch(SB), NOSPLIT, $0-16
+	MOVQ p+0(FP), AX
+	MOVQ n+8(FP), CX
+loop:
+	PREFETCHT0 (AX)
+	ADDQ $64, AX
+	SUBQ $1, CX
+	JG loop
+	RET

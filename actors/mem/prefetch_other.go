@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package mem
+
+import "unsafe"
+
+func prefetch(unsafe.Pointer, int) {}
