@@ -219,7 +219,7 @@ func (w *simWorld) tick(run *Run, i int) {
 	w.mu.Unlock()
 	switch r := w.rng.IntN(20); {
 	case r < 12:
-		w.propose(&Entry{Kind: KindGrant, Run: "r", At: max(run.Grant, front).Add(clock.Duration(1+w.rng.IntN(30)) * 500 * clock.Nanosecond)})
+		w.propose(&Entry{Kind: KindGrant, Run: "r", At: max(run.Grant, front).Add(clock.Duration(1+w.rng.IntN(12)) * 500 * clock.Nanosecond)})
 	case r < 14:
 		w.propose(&Entry{Cmd: fmt.Sprint("f", i), Kind: KindFault, Run: "r", Fault: &Fault{Text: fmt.Sprintf("disturb %d %d", w.rng.IntN(w.spec.Relays), i)}})
 	case r < 16 && run.Plan == nil:
@@ -278,7 +278,7 @@ func simulate(t *testing.T, seed uint64) {
 			break
 		}
 		w.tick(&run, i)
-		time.Sleep(300 * time.Microsecond)
+		time.Sleep(time.Duration(300+rng.IntN(6000)) * time.Microsecond) // engines wait for grants most of the time
 	}
 	for _, p := range append(w.zomb, w.cur...) {
 		p.stop()
