@@ -286,7 +286,7 @@ type QPParams struct {
 	AltPort      int    // 0 = no alternate path
 	AltTimeout   uint8  // exponent on the alternate path
 	PSNWindow    uint32 // most PSNs unacknowledged; 0 = the transport's 2^23 - 1
-	RNREarly     string // drop | renak | execute
+	RNREarly     string // drop | renak | execute (also execute_if_ready)
 	PartialRead  bool   // a READ gap re-requests only the tail
 	ImpliedNAK   bool   // false: timeout only
 	SendQueue    int

@@ -47,7 +47,7 @@ func qpSpec() *spec {
 		key("alt_path", mapOf(key("port", intOf(1, 2), "port of the alternate path")).with("none"), "path migration"),
 		key("alt_timeout", intOf(1, 31).with("same"), "timeout on the alternate path; same = timeout"),
 		key("psn_window", intOf(1, 1<<23-1).with("max"), "most PSNs unacknowledged; max = 2^23 - 1"),
-		key("rnr_early", wordOf("drop", "renak", "execute"), "a resend that comes before the RNR wait is over"),
+		key("rnr_early", wordOf("drop", "renak", "execute", "execute_if_ready"), "a resend that comes before the RNR wait is over"),
 		key("partial_read", sBool, "a READ gap re-requests only the tail"),
 		key("implied_nak", sBool, "false: only the timer finds a lost response"),
 		key("send_queue", intOf(1, 1<<20), "work requests posted"),

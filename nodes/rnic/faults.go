@@ -278,6 +278,15 @@ func (s *faultState) rnrSent(r *RNIC, now clock.Time, p *pair, psn uint32) {
 	}
 }
 
+// rnrCut counts an RNR wait that early-rnr replaced as a hit of it.
+func (s *faultState) rnrCut(r *RNIC, now clock.Time, p *pair, psn uint32) {
+	s.d.Each(fault.EarlyRNR, func(a *fault.Spec) {
+		if a.Has(p.q.QPN()) {
+			s.d.Hit(a, record.Record{At: now, QPN: p.q.PeerQPN(), Src: r.k, Dst: p.peer, PSN: psn})
+		}
+	})
+}
+
 // forge puts an inject fault's frame on the cable, or lets it arrive. It takes
 // no slot of the port.
 func (s *faultState) forge(r *RNIC, now clock.Time, a *fault.Spec) {

@@ -234,6 +234,9 @@ func (r *RNIC) notes(now clock.Time, p *pair) {
 		if n.Kind == qp.NoteRnrSent && r.faults.short {
 			r.faults.rnrSent(r, now, p, uint32(n.PSN))
 		}
+		if n.Kind == qp.NoteRnrRecv && r.faults.short {
+			r.faults.rnrCut(r, now, p, uint32(n.PSN))
+		}
 		r.note(rec)
 	}
 }
