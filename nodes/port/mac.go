@@ -7,74 +7,68 @@ import (
 
 // macRing remembers the frames between dequeue and the end of their
 // transmission at the MAC, so that a PFC frame finds the next frame boundary.
+// Entries are written round and round; one that is still needed makes it grow.
 type macRing struct {
-	span []macSpan
-	head int
-	n    int
+	span []macSpan // a power of two; nil = off
+	pos  int
 }
 
 type macSpan struct{ start, end clock.Time }
 
 func (m *macRing) init() { m.span = make([]macSpan, 4) }
 
-// push adds a frame and forgets those that have left.
+// push adds a frame in place of the oldest, which has left as a rule.
 func (m *macRing) push(now, start, end clock.Time) {
-	mask := len(m.span) - 1
-	for m.n > 0 && m.span[m.head&mask].end <= now {
-		m.head++
-		m.n--
+	i := (m.pos + 1) & (len(m.span) - 1)
+	if m.span[i].end > now {
+		i = m.grow()
 	}
-	if m.n > mask {
-		m.grow()
-		mask = len(m.span) - 1
-	}
-	m.span[(m.head+m.n)&mask] = macSpan{start, end}
-	m.n++
+	m.span[i] = macSpan{start, end}
+	m.pos = i
 }
 
-func (m *macRing) grow() {
-	big := make([]macSpan, 2*len(m.span))
-	for i := range m.n {
-		big[i] = m.span[(m.head+i)&(len(m.span)-1)]
+// grow doubles the ring, oldest first, and returns the first free place.
+func (m *macRing) grow() int {
+	n := len(m.span)
+	big := make([]macSpan, 2*n)
+	for i := range n {
+		big[i] = m.span[(m.pos+1+i)&(n-1)]
 	}
-	m.span, m.head = big, 0
+	m.span = big
+	return n
 }
 
 // boundary returns the first instant >= now at which no frame is in the midst
 // of its transmission.
 func (m *macRing) boundary(now clock.Time) clock.Time {
-	for i := range m.n {
-		s := m.span[(m.head+i)&(len(m.span)-1)]
-		if s.start < now && now < s.end {
+	for i := range m.span {
+		if s := &m.span[i]; s.start < now && now < s.end {
 			return s.end
-		}
-		if s.start >= now {
-			break
 		}
 	}
 	return now
 }
 
 func (m *macRing) snapshot(w *snap.Writer) {
-	w.Len(m.n)
-	for i := range m.n {
-		s := m.span[(m.head+i)&(len(m.span)-1)]
-		w.Time(s.start)
-		w.Time(s.end)
+	w.Len(len(m.span))
+	w.U32(uint32(m.pos))
+	for i := range m.span {
+		w.Time(m.span[i].start)
+		w.Time(m.span[i].end)
 	}
 }
 
 func (m *macRing) restore(r *snap.Reader) {
-	n := r.Len()
-	m.head, m.n = 0, 0
-	for range n {
-		s, e := r.Time(), r.Time()
-		if r.Err != nil {
-			return
-		}
-		if m.span == nil {
-			m.init()
-		}
-		m.push(-1, s, e)
+	n, pos := r.Len(), int(r.U32())
+	if n&(n-1) != 0 || n > 0 && pos >= n {
+		r.Expect("MAC ring position", pos, -1)
+		return
+	}
+	m.span, m.pos = nil, pos
+	if n > 0 {
+		m.span = make([]macSpan, n)
+	}
+	for i := range m.span {
+		m.span[i] = macSpan{r.Time(), r.Time()}
 	}
 }
