@@ -17,7 +17,7 @@ func (w *writer) observe() {
 		return
 	}
 	w.f(`  observe:
-    <<: [*image, *safe]
+    <<: *image
     entrypoint: ["/usr/local/bin/emuctl"]
     command: [observe, --otlp, "otel:4317", --metrics, "0.0.0.0:9464"]
     environment: {<<: *env}

@@ -70,10 +70,6 @@ func (w *writer) head() {
 
 // anchors are the parts that services share.
 func (w *writer) anchors() {
-	w.f("x-image: &image\n  image: ${ROCEMU_IMAGE:-rocemu/emud:dev}\n")
-	if w.opt.Source != "" {
-		w.f("  build: {context: \"${ROCEMU_SOURCE:-%s}\", dockerfile: deploy/compose/Dockerfile, target: \"${ROCEMU_TARGET:-release}\"}\n", w.opt.Source)
-	}
 	w.f(`x-safe: &safe
   read_only: true
   cap_drop: [ALL]
@@ -82,7 +78,14 @@ func (w *writer) anchors() {
   pids_limit: 256
   tmpfs: ["/tmp:size=16m"]
   logging: {driver: json-file, options: {max-size: 10m, max-file: "2"}}
-x-env: &env
+x-image: &image
+  <<: *safe
+  image: ${ROCEMU_IMAGE:-rocemu/emud:dev}
+`)
+	if w.opt.Source != "" {
+		w.f("  build: {context: \"${ROCEMU_SOURCE:-%s}\", dockerfile: deploy/compose/Dockerfile, target: \"${ROCEMU_TARGET:-release}\"}\n", w.opt.Source)
+	}
+	w.f(`x-env: &env
   EMUD_NATS: %[1]s
   EMUD_CREDS: /keys/emud.nk
   EMUD_TLS_CA: /keys/ca.pem
@@ -99,7 +102,7 @@ x-env: &env
   EMUCTL_TLS_KEY: /keys/emud.key
   GOMEMLIMIT: %[3]s
 x-emud: &emud
-  <<: [*image, *safe]
+  <<: *image
   restart: unless-stopped
   mem_limit: %[4]s
   stop_grace_period: 15s
@@ -170,7 +173,7 @@ func (w *writer) init() {
 		vols = append(vols, fmt.Sprintf("\"%[1]s:/%[1]s\"", numbered("nats", i)))
 	}
 	w.f(`  init:
-    <<: [*image, *safe]
+    <<: *image
     entrypoint: ["/usr/local/bin/emuctl"]
     command: [cluster, init, --keep, --no-ca-key, --dir, /keys, --store, /nats, --monitor, "127.0.0.1:8222", --host, "emud,%s", --nats-host, "${ROCEMU_NATS_HOSTS:-%s}"]
     volumes: ["keys:/keys", "data:/data", %s]
@@ -256,7 +259,7 @@ func (w *writer) coordinators() {
 // submit gives the fabric to the cluster and ends.
 func (w *writer) submit() {
 	w.f(`  submit:
-    <<: [*image, *safe]
+    <<: *image
     entrypoint: ["/usr/local/bin/emuctl"]
     command: [submit, /fabric.yaml, --members, "%d", --if-idle, --timeout, 180s]
     environment: {<<: *env}
