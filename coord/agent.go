@@ -66,7 +66,7 @@ func (n *Node) fill(w *runner, r *Run) {
 
 func (n *Node) start(slot int, w *runner) {
 	ctx, cancel := context.WithCancel(context.Background())
-	w.cancel, w.log, w.t0 = cancel, n.log, time.Now()
+	w.cancel, w.log, w.t0, w.looks = cancel, n.log, time.Now(), make(chan *look, maxLooks)
 	n.runs[slot] = w
 	n.log.Info("slot starts", "run", w.run, "slot", slot, "incarnation", w.inc, "checkpoint", w.start != nil)
 	go func() {

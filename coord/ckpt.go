@@ -9,7 +9,7 @@ import (
 )
 
 // ckptMagic heads a slot's state; its last digits are the format's version.
-const ckptMagic = 0x434B5001
+const ckptMagic = 0x434B5002
 
 // cut is where a slot's state was taken: right before window n.
 type cut struct {
@@ -18,6 +18,7 @@ type cut struct {
 	now    clock.Time // end of window n-1
 	passed clock.Time // faults before it are in the state
 	merged actors.Summary
+	kept   []byte // what the fabric's notes go on from
 }
 
 // saveSlot writes the state of all hosted devices, device by device.
@@ -33,6 +34,7 @@ func saveSlot(e *actors.Engine, c cut) []byte {
 		w.Time(t)
 	}
 	w.I64(m.Outstanding)
+	w.Bytes(c.kept)
 	w.Len(len(e.Local()))
 	var dev snap.Writer
 	for _, d := range e.Local() {
@@ -62,6 +64,7 @@ func loadSlot(e *actors.Engine, key uint64, b []byte, prepare func(cut) error) (
 		*t = r.Time()
 	}
 	m.Outstanding = r.I64()
+	c.kept = append([]byte(nil), r.Bytes()...)
 	n := r.Len()
 	if r.Err == nil {
 		if err := prepare(c); err != nil {

@@ -97,6 +97,9 @@ func (s *State) blobs() map[string]bool {
 		}
 		for _, b := range c.Blobs {
 			keep[b.Sum] = true
+			for _, sum := range b.Notes {
+				keep[sum] = true
+			}
 		}
 	}
 	for _, r := range append([]*Run{s.Run}, s.Past...) {
@@ -112,6 +115,9 @@ func (s *State) blobs() map[string]bool {
 		for i := range r.Slots {
 			if d := r.Slots[i].Done; d != nil {
 				keep[d.Parts] = true
+				for _, sum := range d.Notes {
+					keep[sum] = true
+				}
 			}
 		}
 	}

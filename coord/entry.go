@@ -75,6 +75,7 @@ type RunSpec struct {
 	Restore string   `json:"restore,omitempty"` // name of a snapshot to start from
 	Pause   bool     `json:"pause,omitempty"`   // start paused
 	Build   string   `json:"build,omitempty"`   // of the leader that accepted it
+	Series  bool     `json:"series,omitempty"`  // sample the counters, also where the files do not ask
 	// CkptMS is the wall time between checkpoints in milliseconds, 0 = 10000,
 	// negative = none.
 	CkptMS int `json:"ckpt_ms,omitempty"`
@@ -145,6 +146,8 @@ type Blob struct {
 	N    uint64 `json:"n"`
 	Sum  string `json:"sum"` // SHA-256, hex
 	Size int64  `json:"size"`
+	// Notes are the blobs of what was noted up to here, oldest first.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Done is how a slot's run ended.
@@ -157,7 +160,8 @@ type Done struct {
 	Outstanding int64      `json:"outstanding"`
 	Windows     uint64     `json:"windows"`
 	Digest      [2]uint64  `json:"digest"`
-	Parts       string     `json:"parts"` // SHA-256 of the encoded parts
+	Parts       string     `json:"parts"`           // SHA-256 of the encoded parts
+	Notes       []string   `json:"notes,omitempty"` // of the blobs of what was noted, oldest first
 	Cost        Cost       `json:"cost"`
 }
 

@@ -25,6 +25,9 @@ type gate struct {
 	// starve tells the leader that the engine waits for this instant.
 	starve func(start, end clock.Time)
 
+	looks chan *look // questions that come while the engine waits
+	look  func(e *actors.Engine, l *look, start clock.Time)
+
 	version uint64
 	grant   clock.Time
 	stop    clock.Time
@@ -106,7 +109,12 @@ func (g *gate) Await(ctx context.Context, e *actors.Engine, start, end clock.Tim
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		case <-ch:
+		case l := <-g.looks:
+			g.look(e, l, start)
 		case <-time.After(100 * time.Millisecond):
+			if g.look != nil {
+				g.look(e, nil, start)
+			}
 		}
 	}
 }

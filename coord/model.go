@@ -40,3 +40,22 @@ type Fabric interface {
 	// Parts encodes what the hosted devices contribute to the result.
 	Parts(end clock.Time) ([]byte, error)
 }
+
+// Noter is a [Fabric] that keeps notes for whoever watches the run: a log that
+// is cut at checkpoints and put together again in order. Whatever is replayed
+// is noted again, the same.
+type Noter interface {
+	// TakeNotes returns the notes since the last call, nil when there are none.
+	TakeNotes() []byte
+	// Keep is what noting needs to go on from here; Resume takes it back in a
+	// fabric restored right before window n.
+	Keep() []byte
+	Resume(kept []byte, n uint64) error
+}
+
+// Looker is a [Fabric] that can be looked at between two windows.
+type Looker interface {
+	// Look answers a question about the hosted devices right before window n,
+	// which starts at start. It must not change them.
+	Look(what string, arg []byte, start clock.Time, n uint64) ([]byte, error)
+}

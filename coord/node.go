@@ -211,6 +211,7 @@ func (n *Node) listen() error {
 		_, err := nc.QueueSubscribe(subjSync, queueAny, n.onSync)
 		errs = append(errs, err, n.serve())
 	}
+	sub(subjLook, n.onLook)
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

@@ -32,6 +32,10 @@ type runner struct {
 	cancel  context.CancelFunc
 	carrier atomic.Pointer[natsbus.Carrier]
 	gate    *gate
+	fab     Fabric
+	notes   notes
+	looks   chan *look
+	later   []*look    // for a window that has not come; the engine's goroutine
 	taken   clock.Time // boundary of the last checkpoint taken
 
 	// Progress, written by the engine's goroutine and by starve.
@@ -67,7 +71,9 @@ func (r *runner) execute(ctx context.Context) (err error) {
 	e := fab.Engine()
 	defer e.Close()
 	also := e.Observe // the fabric's own look between windows
+	r.fab = fab
 	r.gate = newGate(r.node.rep, r.run, r.slot, r.inc, fab, r.starve)
+	r.gate.looks, r.gate.look = r.looks, r.answer
 	resume, err := r.restore(ctx, e)
 	if err != nil {
 		return err
@@ -101,8 +107,7 @@ func (r *runner) execute(ctx context.Context) (err error) {
 	}
 	r.ended.Store(true)
 	r.state("done")
-	<-ctx.Done() // others may still ask for batches
-	return ctx.Err()
+	return r.linger(ctx, e, res.At) // others may still ask for batches
 }
 
 // restore loads the slot's state and returns the first window to exchange.
@@ -135,6 +140,12 @@ func (r *runner) restore(ctx context.Context, e *actors.Engine) (uint64, error) 
 			}
 		}
 	}
+	if t, ok := r.fab.(Noter); ok {
+		if err := t.Resume(c.kept, c.n); err != nil {
+			return 0, &lostState{r.start.B, err}
+		}
+		r.notes.begin(r.start.Blobs[r.slot].Notes)
+	}
 	r.gate.upTo, r.taken = c.passed, r.start.B
 	r.n.Store(c.n)
 	r.m.Store(int64(c.now))
@@ -161,27 +172,36 @@ func (r *runner) observe(ctx context.Context, e *actors.Engine, start clock.Time
 	r.n.Store(n)
 	r.m.Store(int64(start))
 	r.windows.Add(1)
+	r.lookAt(start, n)
 	b := r.gate.plan
 	if b == clock.Never || start < b || b == r.taken {
 		return
 	}
 	r.taken = b
-	blob := saveSlot(e, cut{key: r.stateKey(), n: n, now: e.Now(), passed: r.gate.passed, merged: e.Merged()})
-	go r.keep(ctx, b, n, blob)
+	c := cut{key: r.stateKey(), n: n, now: e.Now(), passed: r.gate.passed, merged: e.Merged()}
+	noted := 0
+	if t, ok := r.fab.(Noter); ok {
+		noted, c.kept = r.notes.cut(t.TakeNotes()), t.Keep()
+	}
+	go r.keep(ctx, b, n, saveSlot(e, c), noted)
 }
 
 // keep stores a state in the background and reports it to the leader.
-func (r *runner) keep(ctx context.Context, b clock.Time, n uint64, blob []byte) {
+func (r *runner) keep(ctx context.Context, b clock.Time, n uint64, blob []byte, noted int) {
 	t0 := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	sum, err := r.node.blobs.Put(ctx, blob)
+	var log []string
+	if err == nil {
+		log, err = r.notes.store(ctx, r.node.blobs, noted)
+	}
 	if err != nil {
 		r.log.Warn("a checkpoint could not be stored", "slot", r.slot, "boundary", b, "err", err)
 		return
 	}
 	r.log.Debug("checkpoint stored", "slot", r.slot, "boundary", b, "window", n, "bytes", len(blob), "took", time.Since(t0))
-	r.node.report(ckptReport{Run: r.run, Slot: r.slot, B: b, Blob: Blob{Inc: r.inc, N: n, Sum: sum, Size: int64(len(blob))}})
+	r.node.report(ckptReport{Run: r.run, Slot: r.slot, B: b, Blob: Blob{Inc: r.inc, N: n, Sum: sum, Size: int64(len(blob)), Notes: log}})
 }
 
 // starve tells the leader at once that the grant is short.
@@ -202,10 +222,16 @@ func (r *runner) report(ctx context.Context, fab Fabric, res actors.Result) erro
 	if err != nil {
 		return err
 	}
+	var log []string
+	if t, ok := fab.(Noter); ok {
+		if log, err = r.notes.store(ctx, r.node.blobs, r.notes.cut(t.TakeNotes())); err != nil {
+			return err
+		}
+	}
 	e := fab.Engine()
 	g := e.Digest()
 	d := &Done{End: int(res.End), At: res.At, LastWork: res.LastWork, Progress: res.Summary.LastProgress, NextWork: res.Summary.NextWork,
-		Outstanding: res.Summary.Outstanding, Windows: e.Windows(), Digest: [2]uint64{g.Hi, g.Lo}, Parts: sum, Cost: r.cost()}
+		Outstanding: res.Summary.Outstanding, Windows: e.Windows(), Digest: [2]uint64{g.Hi, g.Lo}, Parts: sum, Notes: log, Cost: r.cost()}
 	for {
 		rs, err := r.node.propose(ctx, &Entry{Cmd: fmt.Sprintf("done-%s-%d-%d", r.run, r.slot, r.inc), Kind: KindDone, Run: r.run, Slot: r.slot, Inc: r.inc, Done: d})
 		if err == nil && rs.Err != "" {

@@ -69,20 +69,26 @@ func (f *Fabric) drain(o *Options) {
 	if o.Records == nil {
 		return
 	}
-	f.rec = f.rec[:0]
-	for _, n := range f.Nodes {
-		if n != nil {
-			f.rec = n.TakeRecords(f.rec)
-		}
-	}
-	f.rec = f.deadlockRecords(f.rec)
-	if len(f.rec) == 0 {
+	if f.rec = f.TakeRecords(f.rec[:0]); len(f.rec) == 0 {
 		return
 	}
-	slices.SortFunc(f.rec, func(a, b record.Record) int {
+	o.Records(f.rec)
+}
+
+// TakeRecords appends the records that the hosted devices made since the last
+// call, in order of (time, device, number), and forgets them.
+func (f *Fabric) TakeRecords(dst []record.Record) []record.Record {
+	from := len(dst)
+	for _, n := range f.Nodes {
+		if n != nil {
+			dst = n.TakeRecords(dst)
+		}
+	}
+	dst = f.deadlockRecords(dst)
+	slices.SortFunc(dst[from:], func(a, b record.Record) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Dev, b.Dev), cmp.Compare(a.Seq, b.Seq))
 	})
-	o.Records(f.rec)
+	return dst
 }
 
 // cost measures what a run takes of the machine.

@@ -76,6 +76,9 @@ func (s *Session) Records(batch []record.Record) { s.asm.Add(batch) }
 // Snapshot takes a sample of the counters into the series.
 func (s *Session) Snapshot(n *counters.Snapshot) { s.series.Add(n) }
 
+// SetFaults names the faults that records speak of, live ones included.
+func (s *Session) SetFaults(list []topology.Fault) { s.dir.SetFaults(list) }
+
 // take is called for each whole chain.
 func (s *Session) take(c *chain.Chain) {
 	if len(s.kept) < MaxListed {

@@ -28,25 +28,6 @@ import (
 // maxTapped bounds the cables of a fabric whose flows' time is split.
 const maxTapped = 512
 
-// Without telemetry.interval, an output directory gets samples every
-// firstInterval, and half as often after every step of them: fine at the start
-// and never many. A step has fewer samples in a large fabric.
-const (
-	firstInterval = 10 * clock.Microsecond
-	leastStep     = 40
-	mostStep      = 500
-	rowsPerStep   = 15_000 // samples × ports
-)
-
-// stepOf is how many samples a fabric gets before the interval doubles.
-func stepOf(plan *topology.Plan) int {
-	ports := 1
-	for i := range plan.Devices {
-		ports += len(plan.Devices[i].Ports)
-	}
-	return min(max(rowsPerStep/ports, leastStep), mostStep)
-}
-
 // watcher observes one run: chains, series, exports.
 type watcher struct {
 	*telemetry.Session
@@ -59,27 +40,18 @@ type watcher struct {
 	stop   []func()
 	fabric *sim.Fabric
 	snap   counters.Snapshot
-	next   clock.Time
-	every  clock.Duration
-	fixed  bool
+	when   *sim.Sampler
 	start  time.Time
-	count  int
-	step   int // samples before the interval doubles
 }
 
 // watch hooks a session into a run's options. Chains are always assembled: they
 // are part of the result. Series are sampled for an output directory or when
 // the file asks.
 func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher, error) {
-	so := telemetry.Options{Epoch: time.Now()}
-	if plan.Telem.OTLP != "" {
-		so.Endpoints = []string{plan.Telem.OTLP}
-	}
-	s, err := telemetry.NewSession(plan, so)
+	w, err := newWatcher(plan, plan.Telem.OTLP, f.Metrics, f.GNMI)
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{Session: s, every: firstInterval, step: stepOf(plan)}
 	if also := o.Records; also != nil {
 		o.Records = func(b []record.Record) { also(b); w.Records(b) }
 	} else {
@@ -102,29 +74,39 @@ func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher
 	if out || len(plan.Capture) > 0 {
 		w.hookTaps(o)
 	}
-	if plan.Telem.Interval > 0 {
-		w.every, w.fixed = plan.Telem.Interval, true
-	}
-	if err := w.serve(plan, otlp.TimeMap{Epoch: so.Epoch, Scale: plan.Telem.Scale}, f); err != nil {
-		w.end()
-		return nil, err
-	}
-	if out || w.fixed || w.push != nil || w.prom != nil || w.stores != nil {
-		o.SampleEvery, o.Sample = w.every, w.sample
+	if out || plan.Telem.Interval > 0 || w.served() {
+		o.SampleEvery, o.Sample = w.when.Base, w.sample
 	}
 	return w, nil
 }
 
+// newWatcher starts a session of a run that begins now, with its exports and
+// what serves its counters.
+func newWatcher(plan *topology.Plan, collector, prometheus, gnmiAt string) (*watcher, error) {
+	so := telemetry.Options{Epoch: time.Now()}
+	if collector != "" {
+		so.Endpoints = []string{collector}
+	}
+	s, err := telemetry.NewSession(plan, so)
+	if err != nil {
+		return nil, err
+	}
+	w := &watcher{Session: s, when: sim.NewSampler(plan)}
+	if err := w.serve(plan, otlp.TimeMap{Epoch: so.Epoch, Scale: plan.Telem.Scale}, collector, prometheus, gnmiAt); err != nil {
+		w.end()
+		return nil, err
+	}
+	return w, nil
+}
+
+// served says whether somebody wants the counters while the run lasts.
+func (w *watcher) served() bool { return w.push != nil || w.prom != nil || w.stores != nil }
+
 // sample takes the counters at t unless the interval has grown beyond it.
 func (w *watcher) sample(t clock.Time, f *sim.Fabric) {
-	if t < w.next {
-		return
+	if w.when.Take(t) {
+		w.take(t, f)
 	}
-	w.take(t, f)
-	if w.count++; !w.fixed && w.count%w.step == 0 {
-		w.every *= 2
-	}
-	w.next = t.Add(w.every)
 }
 
 // hookTaps feeds what reads frames between windows, once the fabric is built.
@@ -167,31 +149,36 @@ func (stdout) Close() error                { return nil }
 func (w *watcher) take(t clock.Time, f *sim.Fabric) {
 	f.Snapshot(t, &w.snap)
 	w.Snapshot(&w.snap)
+	n := f.Engine.Totals()
+	w.offer(&w.snap, metrics.Health{FrameHops: n.Hops, Events: n.Events, Windows: n.Windows, WallSeconds: time.Since(w.start).Seconds()})
+}
+
+// offer hands a sample to who reads the counters live.
+func (w *watcher) offer(s *counters.Snapshot, h metrics.Health) {
 	if w.push != nil {
-		w.push.Offer(&w.snap)
+		w.push.Offer(s)
 	}
 	if w.prom != nil {
-		n := f.Engine.Totals()
-		w.prom.Offer(&w.snap, metrics.Health{FrameHops: n.Hops, Events: n.Events, Windows: n.Windows, WallSeconds: time.Since(w.start).Seconds()})
+		w.prom.Offer(s, h)
 	}
-	for _, s := range w.stores {
-		s.Publish(&w.snap)
+	for _, g := range w.stores {
+		g.Publish(s)
 	}
 }
 
 // serve starts what reads the counters while the run lasts: the push to the
 // collector of the chains, a Prometheus endpoint, a gNMI server a switch.
-func (w *watcher) serve(plan *topology.Plan, tm otlp.TimeMap, f *runFlags) error {
+func (w *watcher) serve(plan *topology.Plan, tm otlp.TimeMap, ep, prometheus, gnmiAt string) error {
 	w.start = tm.Epoch
-	if ep := plan.Telem.OTLP; ep != "" && !strings.HasPrefix(ep, "file:") {
+	if ep != "" && !strings.HasPrefix(ep, "file:") {
 		dest, err := metrics.Dial(ep)
 		if err != nil {
 			return err
 		}
 		w.push = metrics.NewPusher(dest, plan.Name, tm)
 	}
-	if f.Metrics != "" {
-		l, err := net.Listen("tcp", f.Metrics)
+	if prometheus != "" {
+		l, err := net.Listen("tcp", prometheus)
 		if err != nil {
 			return fmt.Errorf("--metrics: %w", err)
 		}
@@ -200,13 +187,13 @@ func (w *watcher) serve(plan *topology.Plan, tm otlp.TimeMap, f *runFlags) error
 		go srv.Serve(l) //nolint:errcheck // ends with Close
 		w.stop = append(w.stop, func() { srv.Close() })
 	}
-	if f.GNMI == "" {
+	if gnmiAt == "" {
 		return nil
 	}
-	host, port, err := net.SplitHostPort(f.GNMI)
+	host, port, err := net.SplitHostPort(gnmiAt)
 	base, err2 := strconv.Atoi(port)
 	if err := errors.Join(err, err2); err != nil {
-		return fmt.Errorf("--gnmi %q: want HOST:PORT: %w", f.GNMI, err)
+		return fmt.Errorf("--gnmi %q: want HOST:PORT: %w", gnmiAt, err)
 	}
 	for i := range plan.Devices {
 		if plan.Devices[i].Kind == topology.RNIC {
@@ -239,7 +226,7 @@ func (w *watcher) finish(r *report.Result) error {
 	if w.caps != nil {
 		err = w.caps.Close()
 	}
-	if w.count > 0 {
+	if w.when.Count > 0 {
 		w.take(clock.Time(r.VirtualNS), w.fabric)
 	}
 	if w.split != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -27,7 +28,8 @@ func (a *app) runSpread(ctx context.Context, l *loaded, f *runFlags, dir *report
 	if len(f.Pcap) > 0 {
 		return fmt.Errorf("--pcap works in one process; leave --processes out")
 	}
-	res, err := a.runProcesses(ctx, l.plan, f)
+	g := gathering{known: l.plan, events: dir != nil, collector: true}
+	res, err := a.runProcesses(ctx, l.plan, f, &g)
 	if err != nil {
 		return err
 	}
@@ -36,7 +38,7 @@ func (a *app) runSpread(ctx context.Context, l *loaded, f *runFlags, dir *report
 	}
 	report.SortFindings(res.Findings)
 	if dir != nil {
-		if err := dir.Write(res); err != nil {
+		if err := errors.Join(dir.Write(res), g.watch.WriteDir(f.Out)); err != nil {
 			return exitError{report.ExitFailed, err}
 		}
 	}
@@ -44,7 +46,7 @@ func (a *app) runSpread(ctx context.Context, l *loaded, f *runFlags, dir *report
 }
 
 // runProcesses runs a plan on emud child processes of this machine.
-func (a *app) runProcesses(ctx context.Context, plan *topology.Plan, f *runFlags) (*report.Result, error) {
+func (a *app) runProcesses(ctx context.Context, plan *topology.Plan, f *runFlags, g *gathering) (*report.Result, error) {
 	m := new(emu.Model)
 	o := coord.LocalOptions{Model: m, Workers: f.Workers, Stderr: os.Stderr}
 	if err := spread(plan, f.Processes, &o); err != nil {
@@ -79,7 +81,7 @@ func (a *app) runProcesses(ctx context.Context, plan *topology.Plan, f *runFlags
 		return nil, err
 	}
 	defer c.Close()
-	return a.drive(ctx, l, c, m, plan, f, o.Processes)
+	return a.drive(ctx, l, c, m, plan, f, o.Processes, g)
 }
 
 // spread reads --processes: a number, or per-device.
@@ -103,14 +105,13 @@ func spread(plan *topology.Plan, s string, o *coord.LocalOptions) error {
 }
 
 // drive submits, shows progress, stops on an interrupt and fetches the result.
-func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *emu.Model, plan *topology.Plan, f *runFlags, n int) (*report.Result, error) {
+func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *emu.Model, plan *topology.Plan, f *runFlags, n int, g *gathering) (*report.Result, error) {
 	s := specOf(plan)
 	s.Members, s.Batch = n, plan.Run.Until != topology.UntilStopped
-	s.ID = client.NewID()
-	known := plan
+	s.ID, s.Series = client.NewID(), f.Out != "" || plan.Telem.OTLP != "" || f.Metrics != "" || f.GNMI != ""
 	var extra []topology.Fault // drawn by --chaos: the text submitted has them not
 	if f.Chaos != nil {
-		extra, known = plan.Faults[planned(plan):], nil
+		extra, g.known = plan.Faults[planned(plan):], nil
 	} else {
 		m.Know(s.ID, plan)
 	}
@@ -138,12 +139,13 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *em
 		defer p.clear()
 	}
 	t0 := time.Now()
-	res, cost, err := a.collect(context.WithoutCancel(ctx), c, id, known, func(s *coord.Status) {
+	g.run, g.tick = id, func(s *coord.Status) {
 		if p != nil && s.Run != nil && s.Run.ID == id {
 			p.show(sim.Progress{Virtual: s.Run.Virtual, Until: until(plan), Windows: s.Run.Windows, Wall: time.Since(t0)})
 		}
-	})
-	if err == nil && !a.json {
+	}
+	res, err := a.collect(context.WithoutCancel(ctx), c, g)
+	if cost := g.cost; err == nil && !a.json {
 		fmt.Fprintf(a.err, "%d processes: %d windows, %.0f/s; compute %.2f s, waiting %.2f s, %.0f bytes a window, %d batches sent again, %d moves\n",
 			n, cost.Windows, cost.WindowsPerS, cost.ComputeS, cost.WaitS, cost.BytesPerWindow, cost.Resent, cost.Moves)
 	}

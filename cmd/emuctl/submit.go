@@ -45,7 +45,7 @@ func (a *app) submitRun(ctx context.Context, files []string, f *submitFlags) err
 		return err
 	}
 	s := specOf(l.plan)
-	s.Members, s.Batch, s.Pause = f.Members, f.Batch, f.Pause
+	s.Members, s.Batch, s.Pause, s.Series = f.Members, f.Batch, f.Pause, true
 	if f.Checkpoint != "" {
 		d, err := topology.ParseDuration(f.Checkpoint)
 		if err != nil {
@@ -77,7 +77,7 @@ func (a *app) submitRun(ctx context.Context, files []string, f *submitFlags) err
 		}
 		return err
 	}
-	return a.connected(ctx, &f.clusterFlags, func(c *client.Client) error { return a.fetchResult(ctx, c, id, f.Out) })
+	return a.connected(ctx, &f.clusterFlags, func(c *client.Client) error { return a.fetchResult(ctx, c, id, f.Out, true) })
 }
 
 // specOf is a resolved plan as it is submitted: one file that names no others.
@@ -115,55 +115,87 @@ func (a *app) result() *cobra.Command {
 					}
 					id = s.Run.ID
 				}
-				return a.fetchResult(ctx, c, id, f.Out)
+				return a.fetchResult(ctx, c, id, f.Out, false)
 			})
 		},
 	})
 }
 
-// fetchResult waits for the run, merges its parts, judges and prints.
-func (a *app) fetchResult(ctx context.Context, c *client.Client, id, out string) error {
-	res, _, err := a.collect(ctx, c, id, nil, nil)
+// fetchResult waits for the run, merges its parts, judges and prints; collector
+// says that its chains go to where the file's telemetry.otlp says.
+func (a *app) fetchResult(ctx context.Context, c *client.Client, id, out string, collector bool) error {
+	var dir *report.Dir
+	if out != "" {
+		var err error
+		if dir, err = report.OpenDir(out); err != nil {
+			return exitError{report.ExitFailed, err}
+		}
+	}
+	g := gathering{run: id, events: out != "", collector: collector}
+	res, err := a.collect(ctx, c, &g)
 	if err != nil {
 		return err
 	}
-	if out != "" {
-		dir, err := report.OpenDir(out)
-		if err == nil {
-			err = dir.Write(res)
-		}
-		if err != nil {
+	if dir != nil {
+		if err := errors.Join(dir.Write(res), g.watch.WriteDir(out)); err != nil {
 			return exitError{report.ExitFailed, err}
 		}
 	}
 	return a.showResult(res)
 }
 
-// collect waits for a run and makes its result. The run's plan is resolved
-// unless it is known.
-func (a *app) collect(ctx context.Context, c *client.Client, id string, known *topology.Plan, tick func(*coord.Status)) (*report.Result, emu.Cost, error) {
-	run, err := c.Wait(ctx, id, tick)
+// gathering is what collect needs to know, and what it tells beside the result.
+type gathering struct {
+	run       string
+	known     *topology.Plan // nil: resolved from the run's files
+	events    bool           // list the events
+	collector bool           // export to telemetry.otlp
+	tick      func(*coord.Status)
+
+	watch *spreadWatch // set before the end where it is followed live
+	cost  emu.Cost
+}
+
+// collect waits for a run and makes its result.
+func (a *app) collect(ctx context.Context, c *client.Client, g *gathering) (*report.Result, error) {
+	run, err := c.Wait(ctx, g.run, g.tick)
 	if err != nil {
-		return nil, emu.Cost{}, err
+		return nil, err
 	}
 	if run.Phase != coord.Ended {
-		return nil, emu.Cost{}, exitError{report.ExitFailed, fmt.Errorf("run %s failed: %s", id, run.Why)}
+		return nil, exitError{report.ExitFailed, fmt.Errorf("run %s failed: %s", g.run, run.Why)}
 	}
-	if known == nil {
-		if known, err = new(emu.Model).Plan(&run.Spec); err != nil {
-			return nil, emu.Cost{}, err
+	if g.known == nil {
+		if g.known, err = new(emu.Model).Plan(&run.Spec); err != nil {
+			return nil, err
 		}
 	}
-	res, plan, cost, err := emu.ResultOf(known, run, func(sum string) ([]byte, error) { return c.Blob(ctx, sum) })
+	fetch := func(sum string) ([]byte, error) { return c.Blob(ctx, sum) }
+	res, plan, cost, err := emu.ResultOf(g.known, run, fetch)
 	if err != nil {
-		return nil, cost, exitError{report.ExitFailed, err}
+		return nil, exitError{report.ExitFailed, err}
+	}
+	g.cost = cost
+	if g.watch == nil {
+		to := ""
+		if g.collector {
+			to = plan.Telem.OTLP
+		}
+		w, err := newWatcher(plan, to, "", "")
+		if err != nil {
+			return nil, err
+		}
+		g.watch = watchSpread(g.known, w, len(run.Slots), g.events)
+	}
+	if err := g.watch.complete(run, res, fetch); err != nil {
+		return nil, exitError{report.ExitFailed, err}
 	}
 	res.Detail.Resolved = plan.Resolved()
 	for _, w := range topology.Lint(plan) {
 		res.Findings = append(res.Findings, report.Finding{Code: w.Code, Where: w.Where, Text: w.Text})
 	}
 	report.SortFindings(res.Findings)
-	return res, cost, judge(plan, res)
+	return res, judge(plan, res)
 }
 
 // judge applies the file's expectations to a run that was let to end.

@@ -8,10 +8,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/coord"
-	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/sim"
 	"github.com/rocemu/rocemu/topology"
 )
@@ -159,62 +157,11 @@ func (m *Model) Build(s *coord.RunSpec, hosted func(int32) bool, workers int) (c
 		return nil, err
 	}
 	x := &share{f: f, base: len(p.Faults)}
+	if s.Series || p.Telem.Interval > 0 {
+		x.notes.sampler = sim.NewSampler(&own)
+	}
 	f.Engine.Observe = x.observe
 	return x, nil
 }
-
-// share is a hosted part of a fabric.
-type share struct {
-	f    *sim.Fabric
-	base int // faults of the file
-	rec  []record.Record
-}
-
-func (s *share) Engine() *actors.Engine { return s.f.Engine }
-
-// observe forgets the devices' notes: in a cluster nobody reads them yet.
-func (s *share) observe(_ clock.Time, n uint64) {
-	if n%64 != 0 {
-		return
-	}
-	for _, x := range s.f.Nodes {
-		if x != nil {
-			s.rec = x.TakeRecords(s.rec[:0])
-		}
-	}
-}
-
-// Schedule implements coord.Fabric.
-func (s *share) Schedule(f *coord.Fault) error {
-	i := s.base + f.Index
-	if f.Clear {
-		for d, n := range s.f.Nodes {
-			if n != nil {
-				n.ClearFault(int32(i), f.Eff)
-				s.f.Engine.Wake(int32(d), f.Eff)
-			}
-		}
-		return nil
-	}
-	x, err := Fault(s.f.Plan, f)
-	if err != nil {
-		return err
-	}
-	s.f.Plan.Faults = withFault(s.f.Plan.Faults, i, x)
-	return s.f.Schedule(x, int32(i))
-}
-
-// withFault puts x at index i; faults with lower indices that take effect later
-// leave a gap until they come.
-func withFault(l []topology.Fault, i int, x *topology.Fault) []topology.Fault {
-	for len(l) <= i {
-		l = append(l, topology.Fault{Dev: -1, Cable: -1, Peer: -1})
-	}
-	l[i] = *x
-	return l
-}
-
-// Parts implements coord.Fabric.
-func (s *share) Parts(end clock.Time) ([]byte, error) { return encodeParts(s.f.Parts(end)) }
 
 var _ coord.Model = (*Model)(nil)

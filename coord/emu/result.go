@@ -74,27 +74,12 @@ func Result(run *coord.Run, fetch func(sum string) ([]byte, error)) (*report.Res
 
 // ResultOf is Result for who has the run's plan at hand; it is not changed.
 func ResultOf(known *topology.Plan, run *coord.Run, fetch func(sum string) ([]byte, error)) (*report.Result, *topology.Plan, Cost, error) {
-	own := *known
-	plan := &own
-	plan.Faults = slices.Clip(plan.Faults)
-	if h := hex.EncodeToString(plan.Hash[:]); h != run.Hash {
+	if h := hex.EncodeToString(known.Hash[:]); h != run.Hash {
 		return nil, nil, Cost{}, fmt.Errorf("the run is of plan %.12s, this one is %.12s", run.Hash, h)
 	}
-	base := len(plan.Faults)
-	for i := range run.Faults {
-		f := &run.Faults[i]
-		if f.Clear {
-			x := &plan.Faults[base+f.Index]
-			if d := f.Eff.Sub(x.At); x.For == 0 || d < x.For {
-				x.For = max(d, clock.Picosecond)
-			}
-			continue
-		}
-		x, err := Fault(plan, f)
-		if err != nil {
-			return nil, nil, Cost{}, err
-		}
-		plan.Faults = append(plan.Faults, *x)
+	plan, err := WithFaults(known, run.Faults)
+	if err != nil {
+		return nil, nil, Cost{}, err
 	}
 	var parts []*report.Part
 	for i := range run.Slots {
@@ -119,6 +104,30 @@ func ResultOf(known *topology.Plan, run *coord.Run, fetch func(sum string) ([]by
 		return nil, nil, cost, fmt.Errorf("the parts have digest %s, the processes reported %s", res.Digest, want)
 	}
 	return res, plan, cost, nil
+}
+
+// WithFaults is a copy of a plan that has a run's live faults too, as its
+// records number them.
+func WithFaults(known *topology.Plan, live []coord.Fault) (*topology.Plan, error) {
+	plan := *known
+	plan.Faults = slices.Clip(plan.Faults)
+	base := len(plan.Faults)
+	for i := range live {
+		f := &live[i]
+		if f.Clear {
+			x := &plan.Faults[base+f.Index]
+			if d := f.Eff.Sub(x.At); x.For == 0 || d < x.For {
+				x.For = max(d, clock.Picosecond)
+			}
+			continue
+		}
+		x, err := Fault(&plan, f)
+		if err != nil {
+			return nil, err
+		}
+		plan.Faults = append(plan.Faults, *x)
+	}
+	return &plan, nil
 }
 
 // ending is the engine's result as every slot reported it.

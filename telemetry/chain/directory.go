@@ -1,6 +1,8 @@
 package chain
 
 import (
+	"sync/atomic"
+
 	"github.com/rocemu/rocemu/topology"
 )
 
@@ -9,6 +11,7 @@ import (
 type Directory struct {
 	plan *topology.Plan
 	ends map[end]int32 // endpoint → queue pair id
+	live atomic.Pointer[[]topology.Fault]
 }
 
 // end is one end of a queue pair: an RNIC number and a QPN there.
@@ -64,14 +67,20 @@ func (d *Directory) RNICDevice(k uint32) int32 {
 	return d.plan.RNICs[k-1]
 }
 
+// SetFaults replaces the plan's faults by a list that also has those that were
+// added to the running fabric.
+func (d *Directory) SetFaults(list []topology.Fault) { d.live.Store(&list) }
+
 // Fault returns the name and kind of fault n of a record (counted from 1).
-// Faults that were added to a running fabric and are not in the plan have no
-// name here.
 func (d *Directory) Fault(n int32) (name, kind string) {
-	if n < 1 || int(n) > len(d.plan.Faults) {
+	list := d.plan.Faults
+	if l := d.live.Load(); l != nil {
+		list = *l
+	}
+	if n < 1 || int(n) > len(list) {
 		return "", ""
 	}
-	f := &d.plan.Faults[n-1]
+	f := &list[n-1]
 	return f.Name, f.Kind
 }
 

@@ -1,0 +1,90 @@
+package emu
+
+import (
+	"encoding/binary"
+
+	"github.com/rocemu/rocemu/actors"
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/coord"
+	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/topology"
+)
+
+// share is a hosted part of a fabric.
+type share struct {
+	f     *sim.Fabric
+	base  int // faults of the file
+	notes noter
+	ended bool
+}
+
+func (s *share) Engine() *actors.Engine { return s.f.Engine }
+
+// observe runs between windows.
+func (s *share) observe(start clock.Time, n uint64) { s.notes.between(s.f, start, n) }
+
+// Schedule implements coord.Fabric.
+func (s *share) Schedule(f *coord.Fault) error {
+	i := s.base + f.Index
+	if f.Clear {
+		for d, n := range s.f.Nodes {
+			if n != nil {
+				n.ClearFault(int32(i), f.Eff)
+				s.f.Engine.Wake(int32(d), f.Eff)
+			}
+		}
+		return nil
+	}
+	x, err := Fault(s.f.Plan, f)
+	if err != nil {
+		return err
+	}
+	s.f.Plan.Faults = withFault(s.f.Plan.Faults, i, x)
+	return s.f.Schedule(x, int32(i))
+}
+
+// withFault puts x at index i; faults with lower indices that take effect later
+// leave a gap until they come.
+func withFault(l []topology.Fault, i int, x *topology.Fault) []topology.Fault {
+	for len(l) <= i {
+		l = append(l, topology.Fault{Dev: -1, Cable: -1, Peer: -1})
+	}
+	l[i] = *x
+	return l
+}
+
+// Parts implements coord.Fabric.
+func (s *share) Parts(end clock.Time) ([]byte, error) {
+	s.ended = true
+	s.notes.finish(s.f, end, s.f.Engine.Windows())
+	return encodeParts(s.f.Parts(end))
+}
+
+// TakeNotes implements coord.Noter.
+func (s *share) TakeNotes() []byte { return s.notes.log.take() }
+
+// Keep implements coord.Noter: the sampler's place.
+func (s *share) Keep() []byte {
+	var b []byte
+	if t := s.notes.sampler; t != nil {
+		for _, v := range t.State() {
+			b = binary.AppendVarint(b, v)
+		}
+	}
+	return b
+}
+
+// Resume implements coord.Noter.
+func (s *share) Resume(b []byte, n uint64) error {
+	s.notes.log.base = n + 1
+	if t := s.notes.sampler; t != nil {
+		c := cursor{b: b}
+		t.SetState([4]int64{c.int(), c.int(), c.int(), c.int()})
+		if c.bad {
+			return errNotes
+		}
+	}
+	return nil
+}
+
+var _ coord.Noter = (*share)(nil)
