@@ -22,7 +22,7 @@ func (r *resolver) rnics() {
 	sec := r.root.get("rnics")
 	all := overlay(expandNIC(defaults().path("rnics", "all")), expandNIC(sec.get("all")))
 	cache := map[nicKey]*NIC{}
-	pfc := map[*node]*PFC{}
+	pfc := map[*NIC]*PFC{}
 	for _, id := range r.plan.RNICs {
 		d := &r.plan.Devices[id]
 		eff := all
@@ -39,8 +39,8 @@ func (r *resolver) rnics() {
 			nic = r.decodeNIC(eff, k)
 			cache[k] = nic
 		}
-		if pfc[eff] == nil {
-			pfc[eff] = nicPFC(eff, nic)
+		if pfc[nic] == nil {
+			pfc[nic] = nicPFC(nic)
 		}
 		d.NIC = nic
 		if nic.QP.AltPort > len(d.Ports) {
@@ -51,7 +51,7 @@ func (r *resolver) rnics() {
 			p.EgressHalf, p.IngressHalf = halves(nic.Latency)
 			p.Response = nic.Response
 			p.MTU = 65535
-			p.PFC = pfc[eff]
+			p.PFC = pfc[nic]
 		}
 	}
 }
@@ -66,8 +66,22 @@ type Swift struct {
 // far returns the port at the other end of a cable.
 func (p *Plan) far(pt *Port) *Port { return &p.Devices[pt.Peer].Ports[pt.PeerPort-1] }
 
+// nicResponse is an RNIC's receive-to-stop time: its own, or by default that of
+// the switch port it hangs on, so that one setting tells the reaction of a
+// cable's both ends; it includes the egress half in any case.
+func nicResponse(p *node, far *PFC, latency clock.Duration) clock.Duration {
+	if p.str("response") != "same" {
+		return p.dur("response")
+	}
+	half, _ := halves(latency)
+	if far == nil {
+		return half
+	}
+	return max(far.Response, half)
+}
+
 // nicPFC is the PFC setting of an RNIC's port, in a switch port's terms.
-func nicPFC(n *node, nic *NIC) *PFC {
+func nicPFC(nic *NIC) *PFC {
 	p := &PFC{Lossless: nic.Lossless, Quanta: nic.Quanta, Response: nic.Response}
 	for i := range 8 {
 		p.Alpha[i], p.Headroom[i], p.XONOffset[i] = Alpha{1, 1}, -1, 18000
@@ -98,7 +112,7 @@ func (r *resolver) decodeNIC(n *node, k nicKey) *NIC {
 			nic.Lossless[v] = true
 		}
 	}
-	nic.Response, nic.Quanta = p.dur("response"), uint16(p.num("quanta"))
+	nic.Response, nic.Quanta = nicResponse(p, k.pfc, nic.Latency), uint16(p.num("quanta"))
 	if nic.QP.Timeout > nic.Pers.TimeoutMax {
 		r.fail(orNode(n.path("qp", "timeout"), n), "rnics.qp.timeout", n.path("qp").str("timeout"), fmt.Sprintf("this model takes 0..%d", nic.Pers.TimeoutMax), "")
 	}

@@ -105,7 +105,7 @@ func rnicsSpec() *spec {
 		key("cnp_dscp", intOf(0, 63), "of CNPs"),
 		key("dscp_to_prio", indexed(0, 63, intOf(0, 7)), "default: the map of the switch port"),
 		key("pfc", mapOf(key("priorities", sPrios, "honoured on receive"),
-			key("response", sDuration, "receive-to-stop time"),
+			key("response", sDuration.with("same"), "receive-to-stop time; same = as the switch port at the other end"),
 			key("quanta", intOf(1, 65535), "pause time sent")).with("off"), "priority flow control"),
 		key("rx_buffer", sSize, "receive buffer"),
 		key("host", mapOf(
