@@ -200,7 +200,8 @@ func (c *Captures) write(h *held) error {
 		comment += fmt.Sprintf(" transmission %d", f.Iter)
 	}
 	return p.file.w.Frame(p.id, h.at, p.dir, f, wire.FrameContext{
-		SrcMAC: portMAC(c.plan, p.dev0, p.from.Num), DstMAC: portMAC(c.plan, p.from.Peer, p.from.PeerPort)}, strings.TrimSpace(comment))
+		SrcMAC: portMAC(c.plan, p.dev0, p.from.Num), DstMAC: portMAC(c.plan, p.from.Peer, p.from.PeerPort),
+	}, strings.TrimSpace(comment))
 }
 
 // portMAC is the address of a port: a switch routes, so each leg of a frame's

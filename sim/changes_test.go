@@ -100,9 +100,15 @@ changes:
 		alpha topology.Alpha
 		ecn   bool
 		retry uint8
-	}{{0, topology.Alpha{Num: 1, Den: 8}, true, 7}, {10, topology.Alpha{Num: 1, Den: 64}, true, 7}, {55, topology.Alpha{Num: 1, Den: 1}, true, 2},
-		{60, topology.Alpha{Num: 1, Den: 1}, false, 7}, {70, topology.Alpha{Num: 1, Den: 64}, false, 7}, {90, topology.Alpha{Num: 1, Den: 64}, true, 7},
-		{110, topology.Alpha{Num: 1, Den: 8}, true, 7}} {
+	}{
+		{0, topology.Alpha{Num: 1, Den: 8}, true, 7},
+		{10, topology.Alpha{Num: 1, Den: 64}, true, 7},
+		{55, topology.Alpha{Num: 1, Den: 1}, true, 2},
+		{60, topology.Alpha{Num: 1, Den: 1}, false, 7},
+		{70, topology.Alpha{Num: 1, Den: 64}, false, 7},
+		{90, topology.Alpha{Num: 1, Den: 64}, true, 7},
+		{110, topology.Alpha{Num: 1, Den: 8}, true, 7},
+	} {
 		v := tl.At(clock.Time(c.us * int64(clock.Microsecond)))
 		d := &v.Devices[leaf]
 		if got := d.Ports[0].PFC.Alpha[3]; got != c.alpha {

@@ -119,8 +119,10 @@ func placeDeadlocks(plan *topology.Plan, parts []*report.Part, found []fabric.De
 			continue
 		}
 		p.Deadlocks = append(p.Deadlocks, report.Deadlock{AtNS: report.NS(d.At), Cycle: names})
-		p.Findings = append(p.Findings, report.Finding{Code: "deadlock", Where: names[0],
-			Text: fmt.Sprintf("PFC deadlock since %v: each of %s -> %s waits for the next; only dropping frames (a watchdog) ends it", d.At, strings.Join(names, " -> "), names[0])})
+		p.Findings = append(p.Findings, report.Finding{
+			Code: "deadlock", Where: names[0],
+			Text: fmt.Sprintf("PFC deadlock since %v: each of %s -> %s waits for the next; only dropping frames (a watchdog) ends it", d.At, strings.Join(names, " -> "), names[0]),
+		})
 	}
 }
 

@@ -49,14 +49,16 @@ func TestSC36Instant(t *testing.T) {
 		}
 		var fab *Fabric
 		var notes []record.Record
-		res, err := Run(context.Background(), p, Options{Workers: c.workers, OnBuild: func(f *Fabric) error { fab = f; return nil },
+		res, err := Run(context.Background(), p, Options{
+			Workers: c.workers, OnBuild: func(f *Fabric) error { fab = f; return nil },
 			Records: func(rs []record.Record) {
 				for _, r := range rs {
 					if r.Kind == record.Deadlock {
 						notes = append(notes, r)
 					}
 				}
-			}})
+			},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

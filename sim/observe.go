@@ -32,7 +32,7 @@ func (f *Fabric) observer(o *Options) func(clock.Time, uint64) {
 		f.look(start, false)
 		if o.Sample != nil && o.SampleEvery > 0 && start >= f.nextS {
 			o.Sample(f.nextS, f)
-			skip := (start.Sub(f.nextS))/o.SampleEvery + 1
+			skip := start.Sub(f.nextS)/o.SampleEvery + 1
 			f.nextS = f.nextS.Add(skip * o.SampleEvery)
 		}
 		if o.Records != nil && n%64 == 0 {

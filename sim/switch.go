@@ -56,8 +56,10 @@ func (s *switchNode) Fill(p *report.Part, end clock.Time) {
 		p.Findings = append(p.Findings, report.Finding{Code: report.CodeInvariant, Where: s.dev.Name, Text: err.Error()})
 	}
 	if _, lost := s.Records(); lost > 0 {
-		p.Findings = append(p.Findings, report.Finding{Code: "records_lost", Where: s.dev.Name,
-			Text: fmt.Sprintf("%d exceptional records beyond the bound were not kept; counters are complete", lost)})
+		p.Findings = append(p.Findings, report.Finding{
+			Code: "records_lost", Where: s.dev.Name,
+			Text: fmt.Sprintf("%d exceptional records beyond the bound were not kept; counters are complete", lost),
+		})
 	}
 }
 
@@ -74,8 +76,10 @@ func (s *switchNode) port(pp *topology.Port, c *fabric.PortCount, end clock.Time
 		f := &c.PFC[n]
 		if pp.PFC.Lossless[n] || f.RxPause+f.RxResume+f.Ignored > 0 {
 			rx, tx := s.PauseTimes(pp.Num, n, end)
-			out.PFC[key] = &report.PFCCounters{RxPause: f.RxPause, RxResume: f.RxResume, TxPause: f.TxPause, TxResume: f.TxResume,
-				RxPauseNS: report.NS(rx), TxPauseNS: report.NS(tx), Ignored: f.Ignored}
+			out.PFC[key] = &report.PFCCounters{
+				RxPause: f.RxPause, RxResume: f.RxResume, TxPause: f.TxPause, TxResume: f.TxResume,
+				RxPauseNS: report.NS(rx), TxPauseNS: report.NS(tx), Ignored: f.Ignored,
+			}
 		}
 		if w := s.WatchdogOf(pp.Num, n); w != nil {
 			out.Watchdog[key] = &report.WatchCounter{Detected: w.Detected, Restored: w.Restored, TxDropped: w.TxDropped, RxDropped: w.RxDropped}
@@ -89,8 +93,10 @@ func (s *switchNode) port(pp *topology.Port, c *fabric.PortCount, end clock.Time
 			out.PG[key] = g
 		}
 		if q := &c.Queue[n]; q.Tx+q.Drops > 0 || s.Memory().QueueMark(slot) > 0 {
-			out.Queue[key] = &report.QueueCounter{TxFrames: q.Tx, Drops: q.Drops, Watermark: s.Memory().QueueMark(slot),
-				Occupancy: int64(s.Memory().QueueCells(slot)) * s.dev.Switch.Cell, ECNMarked: q.Marked}
+			out.Queue[key] = &report.QueueCounter{
+				TxFrames: q.Tx, Drops: q.Drops, Watermark: s.Memory().QueueMark(slot),
+				Occupancy: int64(s.Memory().QueueCells(slot)) * s.dev.Switch.Cell, ECNMarked: q.Marked,
+			}
 		}
 	}
 	return out

@@ -52,8 +52,10 @@ func Simulate(ctx context.Context, plan *topology.Plan) (Metrics, error) {
 	if err := ctx.Err(); err != nil {
 		return Metrics{}, err // stopped half way: not a result
 	}
-	m := Metrics{Verdict: res.Verdict, Drops: res.Totals.DroppedFrames, Resent: res.Totals.Retransmitted, Pauses: res.Totals.PauseFrames,
-		Marks: res.Totals.ECNMarked, Failed: res.Totals.Flows - res.Totals.Completed, VirtualNS: res.VirtualNS, Digest: res.Digest}
+	m := Metrics{
+		Verdict: res.Verdict, Drops: res.Totals.DroppedFrames, Resent: res.Totals.Retransmitted, Pauses: res.Totals.PauseFrames,
+		Marks: res.Totals.ECNMarked, Failed: res.Totals.Flows - res.Totals.Completed, VirtualNS: res.VirtualNS, Digest: res.Digest,
+	}
 	if s := clock.Duration(res.VirtualNS); s > 0 {
 		m.GoodputBP = int64(float64(res.Totals.Bytes) * 8e12 / float64(s))
 	}

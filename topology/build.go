@@ -90,8 +90,10 @@ func (r *resolver) buildTopology() bool {
 func (r *resolver) shape(t *node) (shape, bool) {
 	gen := t.has("leaves") || t.has("servers") || t.has("spines") || t.has("pods") || t.has("cores")
 	links := t.get("links")
-	s := shape{pods: 1, ports: int(t.num("ports")),
-		perPair: int(links.path("uplink").num("per_pair")), perCore: int(links.path("core").num("uplinks_per_spine"))}
+	s := shape{
+		pods: 1, ports: int(t.num("ports")),
+		perPair: int(links.path("uplink").num("per_pair")), perCore: int(links.path("core").num("uplinks_per_spine")),
+	}
 	if !gen {
 		if t.get("nodes") == nil || len(t.get("nodes").items) == 0 {
 			r.fail(t, "topology", "", "no devices: give spines, leaves and servers, or nodes and cables", "")
@@ -296,8 +298,10 @@ func (r *resolver) join(a int32, ap int, b int32, bp int, l *linkOf) {
 		if d.Ports == nil && mp == 1 && d.Kind == RNIC {
 			d.Ports = make([]Port, 0, 1)
 		}
-		d.Ports = append(d.Ports, Port{Num: mp, Cable: id, Peer: peer, PeerPort: pp, Rate: l.rate, Prop: l.delay,
-			BER: l.ber, BERNum: l.berNum, Class: classOf(d.Kind, r.plan.Devices[peer].Kind)})
+		d.Ports = append(d.Ports, Port{
+			Num: mp, Cable: id, Peer: peer, PeerPort: pp, Rate: l.rate, Prop: l.delay,
+			BER: l.ber, BERNum: l.berNum, Class: classOf(d.Kind, r.plan.Devices[peer].Kind),
+		})
 	}
 	end(a, ap, b, bp)
 	end(b, bp, a, ap)

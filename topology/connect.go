@@ -69,8 +69,10 @@ func (r *resolver) checkADP(n *node) {
 }
 
 func decodeADP(n *node) ADPProfile {
-	a := ADPProfile{Base: n.dur("base"), InitLow: uint8(n.num("init_low")), InitRange: uint8(n.num("init_range")),
-		StartIndex: uint8(n.num("start_index")), PerValue: uint8(n.num("timeout_retry_num")), Dec: uint8(n.num("dec")), Total: n.dur("total")}
+	a := ADPProfile{
+		Base: n.dur("base"), InitLow: uint8(n.num("init_low")), InitRange: uint8(n.num("init_range")),
+		StartIndex: uint8(n.num("start_index")), PerValue: uint8(n.num("timeout_retry_num")), Dec: uint8(n.num("dec")), Total: n.dur("total"),
+	}
 	if n.get("ranges") == nil {
 		return a
 	}

@@ -90,10 +90,12 @@ func nicPFC(nic *NIC) *PFC {
 }
 
 func (r *resolver) decodeNIC(n *node, k nicKey) *NIC {
-	nic := &NIC{Model: n.str("model"), MTU: int(n.num("mtu")), Recovery: n.str("recovery"), Latency: n.dur("latency"),
+	nic := &NIC{
+		Model: n.str("model"), MTU: int(n.num("mtu")), Recovery: n.str("recovery"), Latency: n.dur("latency"),
 		Congestion: n.str("congestion"), DCQCN: decodeDCQCN(n.get("dcqcn")), DSCP: uint8(n.num("dscp")), CNPDSCP: uint8(n.num("cnp_dscp")),
 		RxBuffer: n.size("rx_buffer"), SPort: uint16(n.num("sport")), AckEvery: n.str("ack") == "every",
-		QP: decodeQP(n.get("qp")), Pers: decodePersonality(n.get("personality"))}
+		QP: decodeQP(n.get("qp")), Pers: decodePersonality(n.get("personality")),
+	}
 	nic.Pers.Name = nic.Model
 	nic.Host, nic.TCP = decodeHost(n.get("host")), r.decodeTCP(n.get("tcp"), n)
 	switch nic.MTU {

@@ -66,9 +66,17 @@ func TestSchemaAccepts(t *testing.T) {
 func TestSchemaRejects(t *testing.T) {
 	s := compiled(t)
 	for _, c := range [][2]string{
-		{"headroom: auto", "headrom: auto"}, {"rate: 25Gbps", "rate: 100"}, {"rate: 25Gbps", "rate: 100Gb"}, {"timeout: 14", "timeout: 32"},
-		{"verb: write", "verb: wrte"}, {"size: 1MB", "size: 1"}, {"length: 3m", "length: 3m, delay: 15ns"}, {"priorities: [3]", "priorities: [9]"},
-		{"schema: 1", "schema: 2"}, {"name: bulk", "nam: bulk"}, {"  links:\n    server", "links:\n    server"},
+		{"headroom: auto", "headrom: auto"},
+		{"rate: 25Gbps", "rate: 100"},
+		{"rate: 25Gbps", "rate: 100Gb"},
+		{"timeout: 14", "timeout: 32"},
+		{"verb: write", "verb: wrte"},
+		{"size: 1MB", "size: 1"},
+		{"length: 3m", "length: 3m, delay: 15ns"},
+		{"priorities: [3]", "priorities: [9]"},
+		{"schema: 1", "schema: 2"},
+		{"name: bulk", "nam: bulk"},
+		{"  links:\n    server", "links:\n    server"},
 	} {
 		text := strings.Replace(good, c[0], c[1], 1)
 		if err := s.Validate(asJSON(t, []byte(text))); err == nil {

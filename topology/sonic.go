@@ -127,9 +127,11 @@ func (p *Plan) sonicPort(d *Device, pt *Port, s *sonic.Switch) (sonic.Port, erro
 	if mm == 0 {
 		mm = int64(c.Delay / psPerMM)
 	}
-	q := sonic.Port{Name: fmt.Sprintf("Ethernet%d", 4*(pt.Num-1)), Speed: int64(pt.Rate / clock.Mbps), Meters: ceilDiv(mm, 1000), MTU: pt.MTU,
+	q := sonic.Port{
+		Name: fmt.Sprintf("Ethernet%d", 4*(pt.Num-1)), Speed: int64(pt.Rate / clock.Mbps), Meters: ceilDiv(mm, 1000), MTU: pt.MTU,
 		HasPrios: true, HasMaps: true, HasLossy: true, HasQueues: true, HasDog: pt.PFC.Watchdog != nil,
-		DSCPToTC: pt.QoS.DSCPToTC, TCToPG: pt.QoS.TCToPG, TCToQueue: pt.QoS.TCToQueue, PFCToQueue: pt.QoS.PFCToQueue}
+		DSCPToTC: pt.QoS.DSCPToTC, TCToPG: pt.QoS.TCToPG, TCToQueue: pt.QoS.TCToQueue, PFCToQueue: pt.QoS.PFCToQueue,
+	}
 	var err error
 	if q.Lossy, err = sonicLimit(pt.Lossy.Alpha, pt.Lossy.Limit, s.Pool); err != nil {
 		return q, fmt.Errorf("lossy: %w", err)

@@ -56,13 +56,17 @@ func (w *work) stream(l *line, f *Flow) {
 
 // decodeHost reads rnics.host.
 func decodeHost(n *node) Host {
-	return Host{StackLatency: n.dur("stack_latency"), Copies: int(n.num("copies")), CopyRate: max(n.rate("copy_rate"), 1),
-		PerPacket: n.dur("per_packet"), PerRequest: n.dur("per_request")}
+	return Host{
+		StackLatency: n.dur("stack_latency"), Copies: int(n.num("copies")), CopyRate: max(n.rate("copy_rate"), 1),
+		PerPacket: n.dur("per_packet"), PerRequest: n.dur("per_request"),
+	}
 }
 
 func (r *resolver) decodeTCP(n, nic *node) TCPParams {
-	t := TCPParams{MTU: int(n.size("mtu")), DCTCP: n.str("congestion") == "dctcp", InitialWindow: int(n.num("initial_window")),
-		Window: n.size("window"), RTOMin: n.dur("rto_min"), RTOMax: n.dur("rto_max"), Retries: int(n.num("retries"))}
+	t := TCPParams{
+		MTU: int(n.size("mtu")), DCTCP: n.str("congestion") == "dctcp", InitialWindow: int(n.num("initial_window")),
+		Window: n.size("window"), RTOMin: n.dur("rto_min"), RTOMax: n.dur("rto_max"), Retries: int(n.num("retries")),
+	}
 	for _, x := range []struct {
 		key  string
 		ok   bool

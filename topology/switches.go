@@ -281,9 +281,11 @@ func (r *resolver) decodeWatchdog(n *node, ports int) *Watchdog {
 		key    string
 		to     *clock.Duration
 		lo, hi clock.Duration
-	}{{"detect", &w.Detect, 100 * clock.Millisecond, 5 * clock.Second},
+	}{
+		{"detect", &w.Detect, 100 * clock.Millisecond, 5 * clock.Second},
 		{"restore", &w.Restore, 100 * clock.Millisecond, 60 * clock.Second},
-		{"poll", &w.Poll, 100 * clock.Millisecond, clock.Second}} {
+		{"poll", &w.Poll, 100 * clock.Millisecond, clock.Second},
+	} {
 		if !n.has(x.key) {
 			continue
 		}
@@ -329,9 +331,11 @@ func (r *resolver) decodeECN(n *node, q *QoS, p *PFC) *[8]ECN {
 }
 
 func (r *resolver) oneECN(n *node) ECN {
-	e := ECN{On: true, KMin: n.size("kmin"), KMax: n.size("kmax"), PMax: scaleProb(n.prob("pmax"), 32),
+	e := ECN{
+		On: true, KMin: n.size("kmin"), KMax: n.size("kmax"), PMax: scaleProb(n.prob("pmax"), 32),
 		Enqueue: n.str("point") == "enqueue", Weight: uint(n.num("weight")), Mark: n.str("mark") != "false",
-		DropNotECT: n.flag("drop_not_ect"), DropMin: n.size("drop_min"), DropMax: n.size("drop_max")}
+		DropNotECT: n.flag("drop_not_ect"), DropMin: n.size("drop_min"), DropMax: n.size("drop_max"),
+	}
 	if n.has("drop_max") {
 		e.DropPMax = 1 << 32
 		if n.has("drop_pmax") {

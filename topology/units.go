@@ -25,10 +25,24 @@ type unit struct {
 }
 
 var rateUnits = []unit{
-	{"Gbps", 1e9}, {"Mbps", 1e6}, {"kbps", 1e3}, {"Kbps", 1e3}, {"Tbps", 1e12}, {"bps", 1},
-	{"Gb/s", 1e9}, {"Mb/s", 1e6}, {"kb/s", 1e3}, {"Kb/s", 1e3}, {"Tb/s", 1e12}, {"b/s", 1},
-	{"Gbit/s", 1e9}, {"Mbit/s", 1e6}, {"kbit/s", 1e3},
-	{"G", 1e9}, {"M", 1e6}, {"T", 1e12},
+	{"Gbps", 1e9},
+	{"Mbps", 1e6},
+	{"kbps", 1e3},
+	{"Kbps", 1e3},
+	{"Tbps", 1e12},
+	{"bps", 1},
+	{"Gb/s", 1e9},
+	{"Mb/s", 1e6},
+	{"kb/s", 1e3},
+	{"Kb/s", 1e3},
+	{"Tb/s", 1e12},
+	{"b/s", 1},
+	{"Gbit/s", 1e9},
+	{"Mbit/s", 1e6},
+	{"kbit/s", 1e3},
+	{"G", 1e9},
+	{"M", 1e6},
+	{"T", 1e12},
 }
 
 var durationUnits = []unit{
@@ -36,8 +50,16 @@ var durationUnits = []unit{
 }
 
 var sizeUnits = []unit{
-	{"B", 1}, {"KB", 1e3}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
+	{"B", 1},
+	{"KB", 1e3},
+	{"kB", 1e3},
+	{"MB", 1e6},
+	{"GB", 1e9},
+	{"TB", 1e12},
+	{"KiB", 1 << 10},
+	{"MiB", 1 << 20},
+	{"GiB", 1 << 30},
+	{"TiB", 1 << 40},
 }
 
 // Lengths are in millimetres: 5 ns/m are 5 ps/mm.

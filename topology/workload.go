@@ -98,8 +98,10 @@ func (r *resolver) workload() {
 func (w *work) line(n *node, field, name string) {
 	l := w.decode(n, field, name)
 	l.id = int32(len(w.r.plan.Lines))
-	w.r.plan.Lines = append(w.r.plan.Lines, Line{Name: name, Pattern: l.pattern, From: text(n.get("from")), To: text(n.get("to")),
-		Verb: n.str("verb"), Pos: n.pos()})
+	w.r.plan.Lines = append(w.r.plan.Lines, Line{
+		Name: name, Pattern: l.pattern, From: text(n.get("from")), To: text(n.get("to")),
+		Verb: n.str("verb"), Pos: n.pos(),
+	})
 	if n.has("rows") {
 		w.rows(l)
 		return
@@ -140,8 +142,10 @@ func text(n *node) string {
 }
 
 func (w *work) decode(n *node, field, name string) *line {
-	l := &line{n: n, field: field, name: name, pattern: n.str("pattern"), size: n.size("size"), count: 1, qps: 1, window: 1,
-		start: clock.Time(n.dur("start")), interval: n.dur("interval"), rate: n.rate("rate"), dscp: -1, qp: n.str("qp"), gate: -1}
+	l := &line{
+		n: n, field: field, name: name, pattern: n.str("pattern"), size: n.size("size"), count: 1, qps: 1, window: 1,
+		start: clock.Time(n.dur("start")), interval: n.dur("interval"), rate: n.rate("rate"), dscp: -1, qp: n.str("qp"), gate: -1,
+	}
 	l.from, l.to = w.rnicList(n, "from", field), w.rnicList(n, "to", field)
 	if i := slices.Index(verbNames, n.str("verb")); i >= 0 {
 		l.verb = Verb(i)
@@ -184,8 +188,10 @@ func decodeOpt(n *node) *WorkOpt {
 	if !any {
 		return nil
 	}
-	o := &WorkOpt{Fence: n.flag("fence"), Unsignalled: n.flag("unsignalled"), RKey: "good", VA: uint64(n.num("va")), HasVA: n.has("va"),
-		Add: uint64(n.num("add")), Compare: uint64(n.num("compare")), Swap: uint64(n.num("swap")), Initial: uint64(n.num("initial"))}
+	o := &WorkOpt{
+		Fence: n.flag("fence"), Unsignalled: n.flag("unsignalled"), RKey: "good", VA: uint64(n.num("va")), HasVA: n.has("va"),
+		Add: uint64(n.num("add")), Compare: uint64(n.num("compare")), Swap: uint64(n.num("swap")), Initial: uint64(n.num("initial")),
+	}
 	if n.has("rkey") {
 		o.RKey = n.str("rkey")
 	}
@@ -343,8 +349,10 @@ func (w *work) add(l *line, from, to uint32, ordinal int32, size, count int64, s
 		return nil
 	}
 	id := int32(len(p.Flows))
-	f := Flow{ID: id, Line: l.id, QP: -1, From: from, To: to, Ordinal: ordinal, Transport: l.transport, Verb: l.verb, Size: size,
-		Start: start, Count: count, Window: l.window, Interval: l.interval, Rate: l.rate, Packet: l.packet, Opt: l.opt, Gate: -1}
+	f := Flow{
+		ID: id, Line: l.id, QP: -1, From: from, To: to, Ordinal: ordinal, Transport: l.transport, Verb: l.verb, Size: size,
+		Start: start, Count: count, Window: l.window, Interval: l.interval, Rate: l.rate, Packet: l.packet, Opt: l.opt, Gate: -1,
+	}
 	if l.transport == RC {
 		f.Packet = 0
 		f.QP = w.queuePair(l, from, to)
@@ -378,8 +386,10 @@ func (w *work) queuePair(l *line, from, to uint32) int32 {
 	}
 	w.checkPair(l, a, b)
 	id := int32(len(p.QPs))
-	q := QP{ID: id, Name: l.qp, A: from, B: to, AQPN: w.nextQPN(from), BQPN: w.nextQPN(to), DSCP: a.NIC.DSCP, MTU: a.NIC.MTU,
-		Params: &a.NIC.QP, BParams: &b.NIC.QP}
+	q := QP{
+		ID: id, Name: l.qp, A: from, B: to, AQPN: w.nextQPN(from), BQPN: w.nextQPN(to), DSCP: a.NIC.DSCP, MTU: a.NIC.MTU,
+		Params: &a.NIC.QP, BParams: &b.NIC.QP,
+	}
 	q.SPort = a.NIC.SPort
 	if q.SPort == 0 {
 		q.SPort = SPort(q.AQPN, q.BQPN)

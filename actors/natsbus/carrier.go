@@ -94,8 +94,10 @@ func New(bus Bus, cfg Config) (*Carrier, error) {
 	if cfg.Retain <= 0 {
 		cfg.Retain = 256 << 20
 	}
-	c := &Carrier{cfg: cfg, bus: bus, peers: make([]peer, cfg.Procs), retain: make([]retention, cfg.Procs),
-		out: make([][]actors.Remote, cfg.Procs), served: make([]time.Time, cfg.Procs), stop: make(chan struct{})}
+	c := &Carrier{
+		cfg: cfg, bus: bus, peers: make([]peer, cfg.Procs), retain: make([]retention, cfg.Procs),
+		out: make([][]actors.Remote, cfg.Procs), served: make([]time.Time, cfg.Procs), stop: make(chan struct{}),
+	}
 	for i := range c.peers {
 		c.peers[i] = peer{next: cfg.Resume, seenAt: cfg.Resume, parts: map[uint64]*assembly{}, wait: nakMin}
 		c.retain[i] = retention{limit: cfg.Retain / cfg.Procs, dir: cfg.Dir}
@@ -212,8 +214,10 @@ func (c *Carrier) publish(buf []byte, dst int, n, head uint64, content []byte, h
 	size := min(PartBytes, c.bus.MaxPayload()-headerLen)
 	parts := max(1, (len(content)+size-1)/size)
 	subject := BatchSubject(c.cfg.Run, dst)
-	h := header{kind: kindBatch, src: uint16(c.cfg.Self), dst: uint16(dst), parts: uint16(parts), run: c.cfg.Key, n: n, head: head,
-		total: uint32(len(content)), hash: hash}
+	h := header{
+		kind: kindBatch, src: uint16(c.cfg.Self), dst: uint16(dst), parts: uint16(parts), run: c.cfg.Key, n: n, head: head,
+		total: uint32(len(content)), hash: hash,
+	}
 	for i := range parts {
 		h.part = uint16(i)
 		buf = h.put(buf[:0])

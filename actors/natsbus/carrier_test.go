@@ -81,8 +81,15 @@ func TestDigestOverBadBus(t *testing.T) {
 		procs            int
 		loss, dup, order float64
 		hub              bool
-	}{{"clean", 2, 0, 0, 0, false}, {"clean", 5, 0, 0, 0, false}, {"loss", 3, 0.03, 0, 0, false}, {"all", 3, 0.02, 0.3, 0.4, false},
-		{"hub", 2, 0, 0, 0, true}, {"hub", 7, 0, 0, 0, true}, {"hub, all", 4, 0.01, 0.3, 0.4, true}} {
+	}{
+		{"clean", 2, 0, 0, 0, false},
+		{"clean", 5, 0, 0, 0, false},
+		{"loss", 3, 0.03, 0, 0, false},
+		{"all", 3, 0.02, 0.3, 0.4, false},
+		{"hub", 2, 0, 0, 0, true},
+		{"hub", 7, 0, 0, 0, true},
+		{"hub, all", 4, 0.01, 0.3, 0.4, true},
+	} {
 		net := NewMemNet(11)
 		net.Loss, net.Dup, net.Reorder, net.Delay = x.loss, x.dup, x.order, 3*time.Millisecond
 		var ps []*proc

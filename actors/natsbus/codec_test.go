@@ -11,9 +11,11 @@ import (
 )
 
 func randomFrame(r *rand.Rand, at clock.Time) wire.Frame {
-	f := wire.Frame{At: at, A: r.Uint64(), B: r.Uint64(), C: r.Uint64(), D: r.Uint32(), Src: r.Uint32() % 9, Dst: r.Uint32(),
+	f := wire.Frame{
+		At: at, A: r.Uint64(), B: r.Uint64(), C: r.Uint64(), D: r.Uint32(), Src: r.Uint32() % 9, Dst: r.Uint32(),
 		Index: r.Uint32(), Len: uint16(r.Uint32()), SPort: uint16(r.Uint32()), Kind: wire.Kind(r.IntN(8)), TOS: uint8(r.Uint32()),
-		TTL: uint8(r.Uint32()), Iter: uint8(r.Uint32())}
+		TTL: uint8(r.Uint32()), Iter: uint8(r.Uint32()),
+	}
 	f.SetOp(wire.Opcode(r.Uint32()), r.Uint32())
 	f.SetPSN(wire.PSN(r.Uint32()))
 	f.Set(wire.Flags(r.Uint32()))
@@ -22,8 +24,10 @@ func randomFrame(r *rand.Rand, at clock.Time) wire.Frame {
 
 func randomContent(seed uint64) *Content {
 	r := rand.New(rand.NewPCG(seed, 1))
-	c := &Content{Now: clock.Time(r.Int64N(1e12)), Summary: actors.Summary{Next: clock.Never, NextWork: clock.Time(r.Int64()), NextFault: clock.Never,
-		LastWork: clock.Time(r.Int64()), Stop: clock.Never, Outstanding: -r.Int64()}}
+	c := &Content{Now: clock.Time(r.Int64N(1e12)), Summary: actors.Summary{
+		Next: clock.Never, NextWork: clock.Time(r.Int64()), NextFault: clock.Never,
+		LastWork: clock.Time(r.Int64()), Stop: clock.Never, Outstanding: -r.Int64(),
+	}}
 	for range r.IntN(5) {
 		x := actors.Remote{Src: r.Int32N(1 << 30), Dst: r.Int32N(1 << 20), SrcPort: uint16(r.IntN(maxPort)), DstPort: uint16(r.IntN(maxPort))}
 		at := c.Now
@@ -62,8 +66,10 @@ func TestCommonFramesAreSmall(t *testing.T) {
 	const n = 400
 	for i := range n {
 		at += 334_240
-		f := wire.Frame{At: at, A: uint64(i) * 4096, C: clock.Mix(1, uint64(i), 2), Src: uint32(1 + i%8), Dst: uint32(9 + i%8), Index: uint32(i / 8),
-			Len: 4178, SPort: uint16(0xC000 + i%8), TOS: 106, TTL: 62, Iter: 1}
+		f := wire.Frame{
+			At: at, A: uint64(i) * 4096, C: clock.Mix(1, uint64(i), 2), Src: uint32(1 + i%8), Dst: uint32(9 + i%8), Index: uint32(i / 8),
+			Len: 4178, SPort: uint16(0xC000 + i%8), TOS: 106, TTL: 62, Iter: 1,
+		}
 		f.SetOp(wire.WriteMiddle, uint32(0x11+i%8))
 		f.SetPSN(wire.PSN(i / 8))
 		c.Remotes[0].Frames = append(c.Remotes[0].Frames, f)

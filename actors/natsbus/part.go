@@ -74,9 +74,11 @@ func parseHeader(b []byte, run uint64, peers int) (h header, body []byte, err er
 	if le.Uint32(b) != magic || b[5] != 0 || le.Uint16(b[14:]) != 0 || le.Uint32(b[44:]) != 0 {
 		return h, nil, fmt.Errorf("%w: not a batch of this version", errHeader)
 	}
-	h = header{kind: b[4], src: le.Uint16(b[6:]), dst: le.Uint16(b[8:]), part: le.Uint16(b[10:]), parts: le.Uint16(b[12:]),
+	h = header{
+		kind: b[4], src: le.Uint16(b[6:]), dst: le.Uint16(b[8:]), part: le.Uint16(b[10:]), parts: le.Uint16(b[12:]),
 		run: le.Uint64(b[16:]), n: le.Uint64(b[24:]), head: le.Uint64(b[32:]), total: le.Uint32(b[40:]),
-		hash: Hash{le.Uint64(b[48:]), le.Uint64(b[56:])}}
+		hash: Hash{le.Uint64(b[48:]), le.Uint64(b[56:])},
+	}
 	switch {
 	case h.run != run:
 		return h, nil, errRun

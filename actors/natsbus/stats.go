@@ -47,6 +47,8 @@ type Stats struct {
 // Stats may be called at any time.
 func (c *Carrier) Stats() Stats {
 	s := &c.stats
-	return Stats{s.windows.Load(), s.sent.Load(), s.resent.Load(), s.naks.Load(), s.repeated.Load(), s.refused.Load(), s.dropped.Load(),
-		s.unsent.Load(), s.bytesOut.Load(), s.bytesIn.Load(), time.Duration(s.wait.Load())}
+	return Stats{
+		s.windows.Load(), s.sent.Load(), s.resent.Load(), s.naks.Load(), s.repeated.Load(), s.refused.Load(), s.dropped.Load(),
+		s.unsent.Load(), s.bytesOut.Load(), s.bytesIn.Load(), time.Duration(s.wait.Load()),
+	}
 }

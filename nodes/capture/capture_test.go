@@ -252,8 +252,10 @@ func writeAll(t *testing.T, path string) int {
 		t.Fatal(err)
 	}
 	frames := []wire.Frame{
-		{Kind: wire.KindPFC, Len: 64, A: 0xffff << 48, D: 8}, {Kind: wire.KindPause, Len: 64, A: 9},
-		{Kind: wire.KindUDP, Src: 1, Dst: 2, SPort: 40000, TTL: 64, Len: 500}, {Kind: wire.KindTCP, Src: 1, Dst: 2, SPort: 40001, TTL: 64, Len: 500},
+		{Kind: wire.KindPFC, Len: 64, A: 0xffff << 48, D: 8},
+		{Kind: wire.KindPause, Len: 64, A: 9},
+		{Kind: wire.KindUDP, Src: 1, Dst: 2, SPort: 40000, TTL: 64, Len: 500},
+		{Kind: wire.KindTCP, Src: 1, Dst: 2, SPort: 40001, TTL: 64, Len: 500},
 	}
 	for _, name := range wire.OpcodeNames() {
 		op, err := wire.ParseOpcode(name)

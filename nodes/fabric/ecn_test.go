@@ -30,9 +30,12 @@ func TestSC38aCurve(t *testing.T) {
 		q          int64
 		num, den   int
 	}{
-		{400_000, 1_600_000, pct(1, 5), 400_000, 0, 1}, {400_000, 1_600_000, pct(1, 5), 1_000_000, 1, 10},
-		{400_000, 1_600_000, pct(1, 5), 1_600_000, 1, 5}, {400_000, 1_600_000, pct(1, 5), 1_600_001, 1, 1},
-		{1_048_576, 2_097_152, pct(1, 20), 1_310_720, 1, 80}, {1_048_576, 2_097_152, pct(1, 20), 1_572_864, 1, 40},
+		{400_000, 1_600_000, pct(1, 5), 400_000, 0, 1},
+		{400_000, 1_600_000, pct(1, 5), 1_000_000, 1, 10},
+		{400_000, 1_600_000, pct(1, 5), 1_600_000, 1, 5},
+		{400_000, 1_600_000, pct(1, 5), 1_600_001, 1, 1},
+		{1_048_576, 2_097_152, pct(1, 20), 1_310_720, 1, 80},
+		{1_048_576, 2_097_152, pct(1, 20), 1_572_864, 1, 40},
 	} {
 		w := NewWRED(&topology.ECN{On: true, Mark: true, KMin: c.kmin, KMax: c.kmax, PMax: c.pmax}, 99)
 		const n = 100_000
@@ -58,9 +61,12 @@ func TestSC38bCodepoints(t *testing.T) {
 		after   uint8
 		dropped bool
 	}{
-		{"ECT0", on, 26<<2 | wire.ECT0, true, wire.CE, false}, {"ECT1", on, wire.ECT1, true, wire.CE, false},
-		{"CE", on, wire.CE, false, wire.CE, false}, {"Not-ECT passes", on, 0, false, 0, false},
-		{"Not-ECT drops", drop, 0, false, 0, true}, {"ECT never drops", drop, wire.ECT0, true, wire.CE, false},
+		{"ECT0", on, 26<<2 | wire.ECT0, true, wire.CE, false},
+		{"ECT1", on, wire.ECT1, true, wire.CE, false},
+		{"CE", on, wire.CE, false, wire.CE, false},
+		{"Not-ECT passes", on, 0, false, 0, false},
+		{"Not-ECT drops", drop, 0, false, 0, true},
+		{"ECT never drops", drop, wire.ECT0, true, wire.CE, false},
 		{"marking off, ECT", noMark, wire.ECT0, false, wire.ECT0, true},
 	} {
 		w := NewWRED(&c.e, 1)

@@ -90,10 +90,12 @@ func (l *lab) link(a, b string, r clock.Rate, prop clock.Duration) (pa, pb int) 
 	ends := [2]*topology.Device{l.dev(a), l.dev(b)}
 	for i, d := range ends {
 		o := ends[1-i]
-		d.Ports = append(d.Ports, topology.Port{Num: len(d.Ports) + 1, Peer: o.ID, PeerPort: len(o.Ports) + 1 - i*b2i(d != o),
+		d.Ports = append(d.Ports, topology.Port{
+			Num: len(d.Ports) + 1, Peer: o.ID, PeerPort: len(o.Ports) + 1 - i*b2i(d != o),
 			Rate: r, Prop: prop, MTU: 9216, Response: us, PeerResponse: us,
 			QoS: qosDefault(), PFC: pfcDefault(), Lossy: &topology.Lossy{Alpha: topology.Alpha{Num: 8, Den: 1}}, ECN: &[8]topology.ECN{},
-			Headroom: [8]int64{3: 1000}})
+			Headroom: [8]int64{3: 1000},
+		})
 		if d.Switch != nil {
 			p := &d.Ports[len(d.Ports)-1]
 			p.EgressHalf, p.IngressHalf = d.Switch.Latency/2, d.Switch.Latency/2

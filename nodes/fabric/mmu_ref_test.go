@@ -20,8 +20,10 @@ type refMMU struct {
 
 func newRef(c MMUConfig) *refMMU {
 	n := len(c.PGs)
-	return &refMMU{c: c, used: make([]int64, n), hdrm: make([]int64, n), queue: make([]int64, n), xoff: make([]bool, n),
-		shWM: make([]int64, n), hdWM: make([]int64, n), qW: make([]int64, n)}
+	return &refMMU{
+		c: c, used: make([]int64, n), hdrm: make([]int64, n), queue: make([]int64, n), xoff: make([]bool, n),
+		shWM: make([]int64, n), hdWM: make([]int64, n), qW: make([]int64, n),
+	}
 }
 
 func (r *refMMU) slice(pg int) int { return pg / 8 * r.c.Slices / (len(r.c.PGs) / 8) }
@@ -145,8 +147,10 @@ func randomConfig(rnd *rand.Rand) MMUConfig {
 		return Alpha(rnd.Intn(16) - 8)
 	}
 	for range 8 * (2 + rnd.Intn(2)) {
-		c.PGs = append(c.PGs, PGConfig{Lossless: rnd.Intn(3) > 0, Min: int32(rnd.Intn(3) * rnd.Intn(12)),
-			Headroom: int32(rnd.Intn(40)), Limit: limit(), XONOffset: int64(rnd.Intn(4) * rnd.Intn(3000))})
+		c.PGs = append(c.PGs, PGConfig{
+			Lossless: rnd.Intn(3) > 0, Min: int32(rnd.Intn(3) * rnd.Intn(12)),
+			Headroom: int32(rnd.Intn(40)), Limit: limit(), XONOffset: int64(rnd.Intn(4) * rnd.Intn(3000)),
+		})
 		c.Queues = append(c.Queues, QueueConfig{Lossless: rnd.Intn(3) > 0, Limit: limit()})
 	}
 	return c

@@ -235,8 +235,18 @@ func TestSC11Lossy(t *testing.T) {
 
 // TestSC13Cells: rounding and release order.
 func TestSC13Cells(t *testing.T) {
-	for _, c := range [][3]int{{208, 64, 1}, {208, 208, 1}, {208, 209, 2}, {208, 1082, 6}, {208, 9216, 45},
-		{256, 256, 1}, {256, 257, 2}, {256, 9216, 36}, {254, 9216, 37}, {208, 0, 1}} {
+	for _, c := range [][3]int{
+		{208, 64, 1},
+		{208, 208, 1},
+		{208, 209, 2},
+		{208, 1082, 6},
+		{208, 9216, 45},
+		{256, 256, 1},
+		{256, 257, 2},
+		{256, 9216, 36},
+		{254, 9216, 37},
+		{208, 0, 1},
+	} {
 		m := NewMMU(MMUConfig{Cell: int32(c[0])})
 		if n := m.Cells(c[1]); int(n) != c[2] {
 			t.Errorf("cell %d, %d B: %d cells, want %d", c[0], c[1], n, c[2])

@@ -125,7 +125,7 @@ func TestRefresh(t *testing.T) {
 	l.run(5 * ms)
 	c := l.sws["leaf1"].Counters(1)
 	up := clock.Time(5 * ms).Sub(c.PG[3].FirstXOFF)
-	if want := 1 + uint64(up/(167_769_600)); c.PFC[3].TxPause != want || c.PG[3].XOFF != 1 {
+	if want := 1 + uint64(up/167_769_600); c.PFC[3].TxPause != want || c.PG[3].XOFF != 1 {
 		t.Errorf("%d pauses in %v, want %d; %d XOFF", c.PFC[3].TxPause, up, want, c.PG[3].XOFF)
 	}
 }
@@ -205,14 +205,17 @@ func TestSC30Propagation(t *testing.T) {
 	for _, h := range []string{"A", "B"} {
 		l.hosts[h].send(stream{to: 4, len: 1000, dscp: 3, gap: 163200})
 	}
-	l.hosts["R"].rules = []*pauseRule{{prio: 3, quanta: 65535, from: clock.Time(20 * us), to: clock.Time(2 * ms), every: 50 * us},
-		{prio: 3, quanta: 0, from: clock.Time(2*ms + us)}}
+	l.hosts["R"].rules = []*pauseRule{
+		{prio: 3, quanta: 65535, from: clock.Time(20 * us), to: clock.Time(2 * ms), every: 50 * us},
+		{prio: 3, quanta: 0, from: clock.Time(2*ms + us)},
+	}
 	l.build(1, 0)
 	l.run(4 * ms)
 	l2, s, l1 := l.sws["L2"], l.sws["S"], l.sws["L1"]
 	at := []clock.Time{
 		firstOf(l2, record.PauseStart, 2), firstOf(l2, record.Xoff, 1), firstOf(s, record.PauseStart, 2), firstOf(s, record.Xoff, 1),
-		firstOf(l1, record.PauseStart, 4), firstOf(l1, record.Xoff, 1)}
+		firstOf(l1, record.PauseStart, 4), firstOf(l1, record.Xoff, 1),
+	}
 	for i := 1; i < len(at); i++ {
 		if at[i] == clock.Never || at[i] <= at[i-1] {
 			t.Errorf("step %d at %v, the one before at %v", i, at[i], at[i-1])

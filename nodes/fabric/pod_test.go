@@ -122,8 +122,10 @@ func TestAutoHeadroomLossless(t *testing.T) {
 		for i := range 8 {
 			h := l.hosts[fmt.Sprintf("h%d", i+1)]
 			for range 1 + rnd.Intn(4) {
-				h.send(stream{to: uint32(rnd.Intn(1+rnd.Intn(8)) + 1), len: sizes[rnd.Intn(len(sizes))], dscp: uint8(3 * rnd.Intn(4) / 2 % 4), sport: uint16(rnd.Intn(1 << 16)),
-					gap: clock.Duration(rnd.Intn(2)*rnd.Intn(3000)) * ns, start: clock.Time(rnd.Intn(20)) * clock.Time(us)})
+				h.send(stream{
+					to: uint32(rnd.Intn(1+rnd.Intn(8)) + 1), len: sizes[rnd.Intn(len(sizes))], dscp: uint8(3 * rnd.Intn(4) / 2 % 4), sport: uint16(rnd.Intn(1 << 16)),
+					gap: clock.Duration(rnd.Intn(2)*rnd.Intn(3000)) * ns, start: clock.Time(rnd.Intn(20)) * clock.Time(us),
+				})
 			}
 			if rnd.Intn(4) == 0 {
 				h.storm(3, clock.Duration(rnd.Intn(50))*us, clock.Duration(60+rnd.Intn(100))*us)

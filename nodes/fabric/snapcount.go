@@ -8,9 +8,11 @@ import (
 
 // words lists the counters of a port in a fixed order.
 func (c *PortCount) words() []*uint64 {
-	w := []*uint64{&c.Rx.Frames, &c.Rx.Bytes, &c.Tx.Frames, &c.Tx.Bytes, &c.Injected.Frames, &c.Injected.Bytes,
+	w := []*uint64{
+		&c.Rx.Frames, &c.Rx.Bytes, &c.Tx.Frames, &c.Tx.Bytes, &c.Injected.Frames, &c.Injected.Bytes,
 		&c.Lost.Frames, &c.Lost.Bytes, &c.RxDropped.Frames, &c.RxDropped.Bytes,
-		&c.RxInjected.Frames, &c.RxInjected.Bytes, &c.CRC, &c.InDrops, &c.Pause}
+		&c.RxInjected.Frames, &c.RxInjected.Bytes, &c.CRC, &c.InDrops, &c.Pause,
+	}
 	for n := range 8 {
 		p, g, q := &c.PFC[n], &c.PG[n], &c.Queue[n]
 		w = append(w, &p.RxPause, &p.RxResume, &p.TxPause, &p.TxResume, &p.Ignored, &p.On2Off,

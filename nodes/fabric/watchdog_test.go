@@ -15,14 +15,18 @@ func wd(detect, restore, poll clock.Duration, action string) *topology.Watchdog 
 
 // TestSC34Defaults: SONiC's defaults by port count and its ranges.
 func TestSC34Defaults(t *testing.T) {
-	for n, want := range map[int][3]clock.Duration{32: {200, 200, 200}, 33: {400, 400, 400}, 56: {400, 400, 400}, 64: {400, 400, 400},
-		65: {600, 600, 600}, 128: {800, 800, 800}, 256: {1600, 1600, 1000}} {
+	for n, want := range map[int][3]clock.Duration{
+		32: {200, 200, 200}, 33: {400, 400, 400}, 56: {400, 400, 400}, 64: {400, 400, 400},
+		65: {600, 600, 600}, 128: {800, 800, 800}, 256: {1600, 1600, 1000},
+	} {
 		if w := WatchdogDefaults(n); w.Detect != want[0]*ms || w.Restore != want[1]*ms || w.Poll != want[2]*ms || CheckWatchdog(&w) != nil {
 			t.Errorf("%d ports: %+v", n, w)
 		}
 	}
-	for _, w := range []*topology.Watchdog{wd(50*ms, 200*ms, 50*ms, "drop"), wd(6000*ms, 200*ms, 200*ms, "drop"), wd(200*ms, 70000*ms, 200*ms, "drop"),
-		wd(200*ms, 200*ms, 50*ms, "drop"), wd(2000*ms, 2000*ms, 2000*ms, "drop"), wd(200*ms, 400*ms, 400*ms, "drop"), wd(200*ms, 200*ms, 200*ms, "stop")} {
+	for _, w := range []*topology.Watchdog{
+		wd(50*ms, 200*ms, 50*ms, "drop"), wd(6000*ms, 200*ms, 200*ms, "drop"), wd(200*ms, 70000*ms, 200*ms, "drop"),
+		wd(200*ms, 200*ms, 50*ms, "drop"), wd(2000*ms, 2000*ms, 2000*ms, "drop"), wd(200*ms, 400*ms, 400*ms, "drop"), wd(200*ms, 200*ms, 200*ms, "stop"),
+	} {
 		if CheckWatchdog(w) == nil {
 			t.Errorf("%+v accepted", *w)
 		}

@@ -25,8 +25,10 @@ func pairPlan() *topology.Plan {
 	}
 	p := &topology.Plan{Seed: 1, RNICs: []int32{1, 2}}
 	p.Devices = []topology.Device{
-		{ID: 0, Kind: topology.Leaf, Name: "leaf1", Num: 1, Ports: []topology.Port{port(1, 1, 1), port(2, 2, 1)},
-			Route: []int16{0, 1}, Groups: [][]uint16{{1}, {2}}, Switch: &topology.Switch{Boot: 10 * us}},
+		{
+			ID: 0, Kind: topology.Leaf, Name: "leaf1", Num: 1, Ports: []topology.Port{port(1, 1, 1), port(2, 2, 1)},
+			Route: []int16{0, 1}, Groups: [][]uint16{{1}, {2}}, Switch: &topology.Switch{Boot: 10 * us},
+		},
 		{ID: 1, Kind: topology.RNIC, Name: "rnic1", Num: 1, Ports: []topology.Port{port(1, 0, 1)}, NIC: &topology.NIC{Quanta: 65535}},
 		{ID: 2, Kind: topology.RNIC, Name: "rnic2", Num: 2, Ports: []topology.Port{port(1, 0, 2)}, NIC: &topology.NIC{Quanta: 65535}},
 	}
@@ -566,10 +568,21 @@ func TestSnapshotIsCanonical(t *testing.T) {
 
 func TestCompileRefusesWithWhatIsAllowed(t *testing.T) {
 	for _, c := range []struct{ kind, key, val string }{
-		{"rate", "to", "fast"}, {"ber", "to", "2"}, {"loss", "probability", "-1"}, {"mtu", "size", "1500"},
-		{"dscp", "to", "64"}, {"delay", "by", "5"}, {"corrupt", "field", "tcp"}, {"route", "via", "leaf1:9"},
-		{"link-flap", "duty", "1"}, {"blackhole", "bucket", "4/4"}, {"drop", "colour", "red"}, {"inject", "opcode", "shout"},
-		{"pause-storm", "priorities", "8"}, {"drop", "dir", "up"}, {"nonsense", "", ""},
+		{"rate", "to", "fast"},
+		{"ber", "to", "2"},
+		{"loss", "probability", "-1"},
+		{"mtu", "size", "1500"},
+		{"dscp", "to", "64"},
+		{"delay", "by", "5"},
+		{"corrupt", "field", "tcp"},
+		{"route", "via", "leaf1:9"},
+		{"link-flap", "duty", "1"},
+		{"blackhole", "bucket", "4/4"},
+		{"drop", "colour", "red"},
+		{"inject", "opcode", "shout"},
+		{"pause-storm", "priorities", "8"},
+		{"drop", "dir", "up"},
+		{"nonsense", "", ""},
 	} {
 		f := fault("x", c.kind, 0, 0, map[string]string{"period": "1ms", "to": "1", "by": "1us", c.key: c.val})
 		if _, err := Compile(pairPlan(), &f, 0); err == nil {

@@ -10,9 +10,11 @@ import (
 )
 
 func plan() *topology.Port {
-	return &topology.Port{Num: 1, Rate: 100 * clock.Gbps, Prop: 500 * clock.Nanosecond, EgressHalf: 500 * clock.Nanosecond,
+	return &topology.Port{
+		Num: 1, Rate: 100 * clock.Gbps, Prop: 500 * clock.Nanosecond, EgressHalf: 500 * clock.Nanosecond,
 		PeerIngressHalf: 400 * clock.Nanosecond, PeerEgressHalf: 300 * clock.Nanosecond,
-		PeerResponse: clock.Microsecond, Response: clock.Microsecond}
+		PeerResponse: clock.Microsecond, Response: clock.Microsecond,
+	}
 }
 
 func at(t *testing.T, what string, got, want clock.Time) {

@@ -36,8 +36,10 @@ func odd(v reflect.Value) {
 	}
 }
 
-var words = map[string]string{"Recovery": "selective-repeat", "RNREarly": "drop", "TimeoutRule": "qedr", "Model": "odd", "Name": "odd",
-	"CNPScope": "port", "Congestion": "dcqcn"}
+var words = map[string]string{
+	"Recovery": "selective-repeat", "RNREarly": "drop", "TimeoutRule": "qedr", "Model": "odd", "Name": "odd",
+	"CNPScope": "port", "Congestion": "dcqcn",
+}
 
 func oddNIC() *topology.NIC {
 	n := new(topology.NIC)

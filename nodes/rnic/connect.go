@@ -49,8 +49,10 @@ func newConfig(seed uint64, nic *topology.NIC, par, other *topology.QPParams, mt
 }
 
 func adpOf(p *topology.ADPProfile) *qp.ADP {
-	a := &qp.ADP{Base: p.Base, InitLow: p.InitLow, InitRange: p.InitRange, NRanges: p.NRanges, StartIndex: p.StartIndex,
-		PerValue: p.PerValue, Dec: p.Dec, Total: p.Total}
+	a := &qp.ADP{
+		Base: p.Base, InitLow: p.InitLow, InitRange: p.InitRange, NRanges: p.NRanges, StartIndex: p.StartIndex,
+		PerValue: p.PerValue, Dec: p.Dec, Total: p.Total,
+	}
 	for i, r := range p.Ranges {
 		a.Ranges[i] = qp.ADPRange{Low: r[0], High: r[1]}
 	}
@@ -61,8 +63,10 @@ func adpOf(p *topology.ADPProfile) *qp.ADP {
 // (transport §3.2). The plan has refused what cannot connect.
 func negotiate(mtu int, par, other *topology.QPParams) qp.CMResult {
 	offer := func(p *topology.QPParams) qp.CMOffer {
-		return qp.CMOffer{MTU: mtu, InitiatorDepth: p.MaxRdAtomic, ResponderDepth: p.MaxDestRd, RetryCnt: p.RetryCnt, RNRRetry: p.RNRRetry,
-			AckDelay: p.AckDelay, PacketLife: p.PacketLife, MinRNRTimer: p.MinRNRTimer, AltPath: p.AltPort > 0, EndToEndCredits: p.Credits}
+		return qp.CMOffer{
+			MTU: mtu, InitiatorDepth: p.MaxRdAtomic, ResponderDepth: p.MaxDestRd, RetryCnt: p.RetryCnt, RNRRetry: p.RNRRetry,
+			AckDelay: p.AckDelay, PacketLife: p.PacketLife, MinRNRTimer: p.MinRNRTimer, AltPath: p.AltPort > 0, EndToEndCredits: p.Credits,
+		}
 	}
 	req, rep := offer(par), offer(other)
 	if rep.ResponderDepth == 0 { // the passive end asks nothing of the active one
@@ -121,8 +125,10 @@ func timersOf(nic *topology.NIC, par, other *topology.QPParams) Timers {
 		p.Exponent = 0
 	}
 	t := value(p)
-	out := Timers{Mode: modeNames[par.TimeoutMode], Exponent: p.Exponent, Proposed: own.Asked, Negotiated: t.Asked,
-		Floor: par.TimeoutFloor, Effective: t.T, Alternate: t.T, Clamped: t.Clamped}
+	out := Timers{
+		Mode: modeNames[par.TimeoutMode], Exponent: p.Exponent, Proposed: own.Asked, Negotiated: t.Asked,
+		Floor: par.TimeoutFloor, Effective: t.T, Alternate: t.T, Clamped: t.Clamped,
+	}
 	if par.AltTimeout != par.Timeout {
 		out.Alternate = value(qp.TimeoutParams{Exponent: par.AltTimeout}).T
 	}

@@ -76,12 +76,14 @@ func (r *RNIC) QPContext(qpn uint32) (QPContext, bool) {
 	if p.q != nil {
 		cfg = p.q.Config()
 	}
-	c := QPContext{QP: p.id, Name: pq.Name, QPN: qpn, Peer: p.peer, PeerQPN: other, Requests: p.asks, State: qp.StateRTS.String(),
+	c := QPContext{
+		QP: p.id, Name: pq.Name, QPN: qpn, Peer: p.peer, PeerQPN: other, Requests: p.asks, State: qp.StateRTS.String(),
 		MTU: pq.MTU, SPort: pq.SPort, DSCP: pq.DSCP, Connect: "preset", Migration: migNames[qp.Migrated], Path: "primary",
 		Port: r.ports[0].num, AltPort: par.AltPort, Timers: r.timers(par, peer, cfg), WindowT4: cfg.WindowT4, Adaptive: cfg.ADP != nil,
 		AckExpiry: clock.Never, RNRWait: qp.RNRWait(peer.MinRNRTimer, cfg.RNRLinear), RetryCnt: cfg.RetryCnt, RetryLeft: cfg.RetryCnt,
 		RNRRetry: cfg.RNRRetry, RNRLeft: cfg.RNRRetry, SQPSN: par.InitialPSN, Una: par.InitialPSN, Next: par.InitialPSN, Max: par.InitialPSN,
-		MaxRdAtomic: cfg.MaxRdAtomic, EPSN: peer.InitialPSN, Receives: cfg.RecvQueue, MaxDestRdAtomic: cfg.MaxDestRdAtomic}
+		MaxRdAtomic: cfg.MaxRdAtomic, EPSN: peer.InitialPSN, Receives: cfg.RecvQueue, MaxDestRdAtomic: cfg.MaxDestRdAtomic,
+	}
 	if par.ConnectCM {
 		c.Connect = "cm"
 	}

@@ -47,8 +47,10 @@ func (r *RNIC) datagramTurn(now clock.Time, i int, p *txPort, n int32, f *wire.F
 	if t := fl.total(); t >= 0 {
 		size = min(size, t-fl.posted)
 	}
-	*f = wire.Frame{Kind: wire.KindUDP, Src: r.k, Dst: fl.f.To, SPort: fl.f.SPort, TOS: fl.f.DSCP << 2, TTL: 64, Iter: 1,
-		Len: uint16(max(size+udpHeaders, wire.MinFrame)), B: uint64(size), A: uint64(fl.f.ID)}
+	*f = wire.Frame{
+		Kind: wire.KindUDP, Src: r.k, Dst: fl.f.To, SPort: fl.f.SPort, TOS: fl.f.DSCP << 2, TTL: 64, Iter: 1,
+		Len: uint16(max(size+udpHeaders, wire.MinFrame)), B: uint64(size), A: uint64(fl.f.ID),
+	}
 	fl.posted += size
 	f.Index = uint32((fl.posted + int64(fl.f.Packet) - 1) / int64(fl.f.Packet))
 	r.lastProgress = now

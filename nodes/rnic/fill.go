@@ -155,9 +155,13 @@ func (r *RNIC) pausedSince(prio uint8) clock.Time {
 // flow it is (id + 1), and that it completed.
 func (r *RNIC) noteDone(now clock.Time, p *pair, c *qp.Completion) {
 	if c.FirstTx != clock.Never {
-		r.note(record.Record{At: c.FirstTx, Kind: record.ReqPosted, Src: r.k, Dst: p.peer, QPN: p.q.PeerQPN(),
-			X: int64(c.ID & (1<<idBits - 1)), Y: int64(r.flows[c.ID>>idBits].f.ID) + 1})
+		r.note(record.Record{
+			At: c.FirstTx, Kind: record.ReqPosted, Src: r.k, Dst: p.peer, QPN: p.q.PeerQPN(),
+			X: int64(c.ID & (1<<idBits - 1)), Y: int64(r.flows[c.ID>>idBits].f.ID) + 1,
+		})
 	}
-	r.note(record.Record{At: now, Kind: record.ReqDone, Src: r.k, Dst: p.peer, QPN: p.q.PeerQPN(), PSN: uint32(p.q.Req.Una()),
-		X: int64(c.ID & (1<<idBits - 1)), Y: int64(c.Status)})
+	r.note(record.Record{
+		At: now, Kind: record.ReqDone, Src: r.k, Dst: p.peer, QPN: p.q.PeerQPN(), PSN: uint32(p.q.Req.Una()),
+		X: int64(c.ID & (1<<idBits - 1)), Y: int64(c.Status),
+	})
 }

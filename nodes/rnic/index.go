@@ -39,8 +39,10 @@ func (x *Index) streamConfig(plan *topology.Plan, f *topology.Flow) {
 	if x.tcp[k] != nil {
 		return
 	}
-	c := &tcp.Config{MSS: int64(f.Packet), Initial: int64(t.InitialWindow) * int64(f.Packet), Window: peer.Window,
-		RTOMin: t.RTOMin, RTOMax: t.RTOMax, Retries: t.Retries}
+	c := &tcp.Config{
+		MSS: int64(f.Packet), Initial: int64(t.InitialWindow) * int64(f.Packet), Window: peer.Window,
+		RTOMin: t.RTOMin, RTOMax: t.RTOMax, Retries: t.Retries,
+	}
 	if f.DCTCP {
 		c.Control = tcp.DCTCP
 	}
@@ -60,9 +62,11 @@ type cfgKey struct {
 // NewIndex builds the index of a plan.
 func NewIndex(plan *topology.Plan) *Index {
 	n := len(plan.RNICs)
-	x := &Index{plan: plan, qps: make([][]int32, n), flows: make([][]int32, n), recv: make([][]int32, n),
+	x := &Index{
+		plan: plan, qps: make([][]int32, n), flows: make([][]int32, n), recv: make([][]int32, n),
 		gates: make([][]int32, n), sinks: make([][]int32, n), tcp: map[tcpKey]*tcp.Config{}, cfgs: map[cfgKey]*qp.Config{},
-		dcqcn: map[*topology.NIC]*cc.Params{}, swift: map[*topology.NIC]*cc.SwiftParams{}}
+		dcqcn: map[*topology.NIC]*cc.Params{}, swift: map[*topology.NIC]*cc.SwiftParams{},
+	}
 	for _, d := range plan.RNICs {
 		nic := plan.Devices[d].NIC
 		if x.dcqcn[nic] == nil {

@@ -245,7 +245,9 @@ func (r *RNIC) notes(now clock.Time, p *pair) {
 // is at fault, and the run fails.
 func (r *RNIC) broken(p *pair, n *qp.Note) {
 	if len(r.findings) < maxFindings {
-		r.findings = append(r.findings, report.Finding{Code: report.CodeInvariant, Where: r.dev.Name,
-			Text: fmt.Sprintf("QPN 0x%x received wrong content: message %d, offset %d, PSN %d", p.q.QPN(), n.X, n.Y, n.PSN)})
+		r.findings = append(r.findings, report.Finding{
+			Code: report.CodeInvariant, Where: r.dev.Name,
+			Text: fmt.Sprintf("QPN 0x%x received wrong content: message %d, offset %d, PSN %d", p.q.QPN(), n.X, n.Y, n.PSN),
+		})
 	}
 }

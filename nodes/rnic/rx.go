@@ -113,8 +113,10 @@ func (r *RNIC) drop(now clock.Time, i int, f *wire.Frame, why report.Reason) {
 // noteDrop records a loss; fault is the index of the fault that did it plus
 // one.
 func (r *RNIC) noteDrop(now clock.Time, i int, f *wire.Frame, why report.Reason, fault int32) {
-	r.note(record.Record{At: now, Kind: record.Drop, Reason: uint8(why) + 1, Port: uint16(r.ports[i].num), Fault: fault,
-		Src: f.Src, Dst: f.Dst, QPN: f.DstQPN(), PSN: uint32(f.PSN()), Op: uint8(f.Op()), Iter: f.Iter})
+	r.note(record.Record{
+		At: now, Kind: record.Drop, Reason: uint8(why) + 1, Port: uint16(r.ports[i].num), Fault: fault,
+		Src: f.Src, Dst: f.Dst, QPN: f.DstQPN(), PSN: uint32(f.PSN()), Op: uint8(f.Op()), Iter: f.Iter,
+	})
 }
 
 // pauseFrame applies a PFC frame; 802.3x is ignored when PFC is on.
@@ -195,8 +197,10 @@ func (r *RNIC) received(now clock.Time, p *pair) {
 func (r *RNIC) retransmitted(now clock.Time, f *wire.Frame) {
 	p := r.sender(f)
 	p.retrans++
-	r.note(record.Record{At: now, Kind: record.Retransmit, Src: f.Src, Dst: f.Dst, QPN: f.DstQPN(), PSN: uint32(f.PSN()),
-		Op: uint8(f.Op()), Iter: f.Iter, X: int64(noteKinds[p.q.Req.Cause()])})
+	r.note(record.Record{
+		At: now, Kind: record.Retransmit, Src: f.Src, Dst: f.Dst, QPN: f.DstQPN(), PSN: uint32(f.PSN()),
+		Op: uint8(f.Op()), Iter: f.Iter, X: int64(noteKinds[p.q.Req.Cause()]),
+	})
 }
 
 // sender finds the pair of a frame that leaves here by its destination.

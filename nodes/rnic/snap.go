@@ -246,8 +246,10 @@ func (r *RNIC) restoreFlows(s *snap.Reader) {
 
 // words lists the plain counters of st, for both directions.
 func (t *stats) words() []*uint64 {
-	w := []*uint64{&t.txPackets, &t.rxPackets, &t.txBytes, &t.rxBytes, &t.cnpSent, &t.ecnMarked, &t.cnpHandled, &t.cnpIgnored, &t.icrc, &t.discards,
-		&t.rnrWaits, &t.rnrLost}
+	w := []*uint64{
+		&t.txPackets, &t.rxPackets, &t.txBytes, &t.rxBytes, &t.cnpSent, &t.ecnMarked, &t.cnpHandled, &t.cnpIgnored, &t.icrc, &t.discards,
+		&t.rnrWaits, &t.rnrLost,
+	}
 	for i := range 8 {
 		w = append(w, &t.rxPause[i], &t.txPause[i], &t.rxResume[i])
 	}

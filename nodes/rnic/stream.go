@@ -127,9 +127,11 @@ func (r *RNIC) streamTurn(now clock.Time, i int, p *txPort, n int32, f *wire.Fra
 	}
 	t.cpu += copyCost(&r.nic.Host, g.Len)
 	mss := int64(fl.f.Packet)
-	*f = wire.Frame{Kind: wire.KindTCP, Src: r.k, Dst: fl.f.To, SPort: fl.f.SPort, TOS: fl.f.DSCP << 2, TTL: 64, Iter: 1,
+	*f = wire.Frame{
+		Kind: wire.KindTCP, Src: r.k, Dst: fl.f.To, SPort: fl.f.SPort, TOS: fl.f.DSCP << 2, TTL: 64, Iter: 1,
 		Len: wire.TCPLen(g.Len), A: uint64(g.Len)<<32 | uint64(uint32(g.Seq)), B: uint64(fl.f.ID) << 32, C: uint64(now),
-		Index: uint32(g.Seq/mss) + 1}
+		Index: uint32(g.Seq/mss) + 1,
+	}
 	if fl.f.DCTCP {
 		f.TOS |= wire.ECT0
 	}

@@ -68,8 +68,10 @@ func (r *RNIC) received1(now clock.Time, id int32, f *wire.Frame) {
 	if k.wait.len() == 0 {
 		r.st.respWaits++
 	}
-	k.wait.push(arrived{done: k.core, seq: wire.Unwrap(k.r.Next(), uint32(f.A)), n: n, sent: clock.Time(f.C),
-		ce: f.ECN() == wire.CE && !r.faults.ecnOff})
+	k.wait.push(arrived{
+		done: k.core, seq: wire.Unwrap(k.r.Next(), uint32(f.A)), n: n, sent: clock.Time(f.C),
+		ce: f.ECN() == wire.CE && !r.faults.ecnOff,
+	})
 	r.armSink(i, k)
 }
 
@@ -124,8 +126,10 @@ func (r *RNIC) sinkTurn(now clock.Time, i int, p *txPort, n int32, f *wire.Frame
 	}
 	a := k.acks.pop()
 	k.cpu += r.nic.Host.PerPacket
-	*f = wire.Frame{Kind: wire.KindTCP, Src: r.k, Dst: k.f.From, SPort: k.f.SPort, TOS: k.f.DSCP << 2, TTL: 64, Iter: 1,
-		Len: wire.TCPLen(0), B: uint64(k.id)<<32 | uint64(uint32(a.Ack)), C: uint64(a.Echo), Index: uint32(a.Ack / int64(k.f.Packet))}
+	*f = wire.Frame{
+		Kind: wire.KindTCP, Src: r.k, Dst: k.f.From, SPort: k.f.SPort, TOS: k.f.DSCP << 2, TTL: 64, Iter: 1,
+		Len: wire.TCPLen(0), B: uint64(k.id)<<32 | uint64(uint32(a.Ack)), C: uint64(a.Echo), Index: uint32(a.Ack / int64(k.f.Packet)),
+	}
 	f.Set(wire.FlagTCPAck)
 	if a.Upto > a.From {
 		f.A, f.D = uint64(a.From-a.Ack)<<32, uint32(a.Upto-a.From)

@@ -84,8 +84,10 @@ type Frame struct {
 // FrameBytes is the size of a Frame in memory.
 const FrameBytes = 64
 
-var _ [FrameBytes - unsafe.Sizeof(Frame{})]struct{}
-var _ [unsafe.Sizeof(Frame{}) - FrameBytes]struct{}
+var (
+	_ [FrameBytes - unsafe.Sizeof(Frame{})]struct{}
+	_ [unsafe.Sizeof(Frame{}) - FrameBytes]struct{}
+)
 
 // Op returns the BTH opcode.
 func (f *Frame) Op() Opcode { return Opcode(f.qpn >> 24) }

@@ -285,8 +285,10 @@ func TestUndecodable(t *testing.T) {
 		b     []byte
 		cause error
 	}{
-		{"empty", nil, ErrShort}, {"half an Ethernet header", make([]byte, 12), ErrShort},
-		{"cut in IPv4", cut("V08", 30), ErrShort}, {"cut behind IPv4", cut("V08", 40), ErrLength},
+		{"empty", nil, ErrShort},
+		{"half an Ethernet header", make([]byte, 12), ErrShort},
+		{"cut in IPv4", cut("V08", 30), ErrShort},
+		{"cut behind IPv4", cut("V08", 40), ErrLength},
 		{"longer than a length field", make([]byte, 70000), ErrLength},
 	} {
 		f, err := DecodeFrame(c.b, FrameContext{Beside: &beside})

@@ -87,8 +87,12 @@ func TestKeyMatch(t *testing.T) {
 		a, b uint16
 		want bool
 	}{
-		{0xffff, 0xffff, true}, {0xffff, 0x7fff, true}, {0x7fff, 0x7fff, false},
-		{0x8001, 0x0001, true}, {0x8001, 0x8002, false}, {0x8000, 0x8000, false},
+		{0xffff, 0xffff, true},
+		{0xffff, 0x7fff, true},
+		{0x7fff, 0x7fff, false},
+		{0x8001, 0x0001, true},
+		{0x8001, 0x8002, false},
+		{0x8000, 0x8000, false},
 	} {
 		if KeyMatch(c.a, c.b) != c.want || KeyMatch(c.b, c.a) != c.want {
 			t.Errorf("%04x %04x: want %v", c.a, c.b, c.want)
@@ -178,8 +182,11 @@ func TestIPv4Errors(t *testing.T) {
 		val   byte
 		cause error
 	}{
-		{"version 6", 0, 0x65, ErrVersion}, {"IHL 4", 0, 0x44, ErrLength}, {"IHL 15", 0, 0x4f, ErrLength},
-		{"total below IHL", 3, 19, ErrLength}, {"total beyond frame", 3, 25, ErrLength},
+		{"version 6", 0, 0x65, ErrVersion},
+		{"IHL 4", 0, 0x44, ErrLength},
+		{"IHL 15", 0, 0x4f, ErrLength},
+		{"total below IHL", 3, 19, ErrLength},
+		{"total beyond frame", 3, 25, ErrLength},
 	} {
 		b := bytes.Clone(good)
 		b[c.off] = c.val

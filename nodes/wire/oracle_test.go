@@ -110,11 +110,18 @@ func oracleBTH(t *rapid.T, b []byte, f *Frame) {
 		name      string
 		got, want any
 	}{
-		{"opcode", Opcode(b[0]), f.Op()}, {"SE", flag(1, 0x80), f.Has(FlagSE)}, {"M", flag(1, 0x40), f.Has(FlagM)},
-		{"TVer", b[1] & 15, byte(0)}, {"P_Key", [2]byte{b[2], b[3]}, [2]byte{0xff, 0xff}},
-		{"FECN", flag(4, 0x80), f.Has(FlagFECN)}, {"BECN", flag(4, 0x40), f.Has(FlagBECN)}, {"resv6", b[4] & 0x3f, byte(0)},
-		{"QPN", uint32(b[5])<<16 | uint32(b[6])<<8 | uint32(b[7]), f.DstQPN()}, {"A", flag(8, 0x80), f.Has(FlagAckReq)},
-		{"resv7", b[8] & 0x7f, byte(0)}, {"PSN", PSN(b[9])<<16 | PSN(b[10])<<8 | PSN(b[11]), f.PSN()},
+		{"opcode", Opcode(b[0]), f.Op()},
+		{"SE", flag(1, 0x80), f.Has(FlagSE)},
+		{"M", flag(1, 0x40), f.Has(FlagM)},
+		{"TVer", b[1] & 15, byte(0)},
+		{"P_Key", [2]byte{b[2], b[3]}, [2]byte{0xff, 0xff}},
+		{"FECN", flag(4, 0x80), f.Has(FlagFECN)},
+		{"BECN", flag(4, 0x40), f.Has(FlagBECN)},
+		{"resv6", b[4] & 0x3f, byte(0)},
+		{"QPN", uint32(b[5])<<16 | uint32(b[6])<<8 | uint32(b[7]), f.DstQPN()},
+		{"A", flag(8, 0x80), f.Has(FlagAckReq)},
+		{"resv7", b[8] & 0x7f, byte(0)},
+		{"PSN", PSN(b[9])<<16 | PSN(b[10])<<8 | PSN(b[11]), f.PSN()},
 	} {
 		if c.got != c.want {
 			t.Fatalf("%s is %v, want %v in %x", c.name, c.got, c.want, b[:12])

@@ -201,12 +201,23 @@ func TestErrorOffsets(t *testing.T) {
 		layer string
 		off   int
 	}{
-		{cut("V06", 45), "BTH", 42}, {cut("V06", 60), "RETH", 54}, {cut("V06", 72), "payload", 70},
-		{cut("V11", 70), "AtomicETH", 54}, {cut("V13", 56), "AETH", 54}, {cut("V13", 60), "AtomicAckETH", 58},
-		{cut("V14", 60), "CNP", 54}, {cut("V04", 56), "IETH", 54}, {cut("V03", 56), "ImmDt", 54}, {cut("V01", 60), "payload", 54},
-		{v["V08"].b[:20], "IPv4", 14}, {v["V16"].b[:50], "IPv6", 14}, {v["H2"].b[:50], "GRH", 14},
-		{v["V08"].b[:10], "Ethernet", 0}, {unhex(t, "020000000002020000000001 8100 00"), "VLAN", 14},
-		{unhex(t, "0180c2000001020000000001 8808 0101 0008"), "PFC", 14}, {unhex(t, "0180c2000001020000000001 8808 01"), "MAC control", 14},
+		{cut("V06", 45), "BTH", 42},
+		{cut("V06", 60), "RETH", 54},
+		{cut("V06", 72), "payload", 70},
+		{cut("V11", 70), "AtomicETH", 54},
+		{cut("V13", 56), "AETH", 54},
+		{cut("V13", 60), "AtomicAckETH", 58},
+		{cut("V14", 60), "CNP", 54},
+		{cut("V04", 56), "IETH", 54},
+		{cut("V03", 56), "ImmDt", 54},
+		{cut("V01", 60), "payload", 54},
+		{v["V08"].b[:20], "IPv4", 14},
+		{v["V16"].b[:50], "IPv6", 14},
+		{v["H2"].b[:50], "GRH", 14},
+		{v["V08"].b[:10], "Ethernet", 0},
+		{unhex(t, "020000000002020000000001 8100 00"), "VLAN", 14},
+		{unhex(t, "0180c2000001020000000001 8808 0101 0008"), "PFC", 14},
+		{unhex(t, "0180c2000001020000000001 8808 01"), "MAC control", 14},
 	} {
 		_, err := Decode(c.b)
 		var e *Error
@@ -240,8 +251,10 @@ func TestOpaque(t *testing.T) {
 		net  Net
 		udp  bool
 	}{
-		{"LLDP", set(12, 0x88, 0xcc), NetOther, false}, {"ICMP", set(14+9, 1), NetIPv4, false},
-		{"first fragment", set(14+6, 0x20, 0), NetIPv4, false}, {"later fragment", set(14+6, 0, 9), NetIPv4, false},
+		{"LLDP", set(12, 0x88, 0xcc), NetOther, false},
+		{"ICMP", set(14+9, 1), NetIPv4, false},
+		{"first fragment", set(14+6, 0x20, 0), NetIPv4, false},
+		{"later fragment", set(14+6, 0, 9), NetIPv4, false},
 		{"other UDP port", set(14+22, 0x12, 0xb8), NetIPv4, true},
 	} {
 		p, err := Decode(c.b)

@@ -12,8 +12,14 @@ func TestPSNCircle(t *testing.T) {
 		p, q PSN
 		diff int32
 	}{
-		{0, 0, 0}, {1, 0, 1}, {0, 1, -1}, {0, 0xffffff, 1}, {0xffffff, 0, -1},
-		{0x7fffff, 0, MaxOutstanding}, {0x800000, 0, -1 << 23}, {5, 0x800005, -1 << 23},
+		{0, 0, 0},
+		{1, 0, 1},
+		{0, 1, -1},
+		{0, 0xffffff, 1},
+		{0xffffff, 0, -1},
+		{0x7fffff, 0, MaxOutstanding},
+		{0x800000, 0, -1 << 23},
+		{5, 0x800005, -1 << 23},
 	} {
 		if d := c.p.Diff(c.q); d != c.diff || c.p.Before(c.q) != (c.diff < 0) {
 			t.Errorf("%x - %x = %d, want %d", c.p, c.q, d, c.diff)

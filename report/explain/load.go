@@ -144,8 +144,10 @@ func (r *Run) readFlows(path string) error {
 			v, _ := strconv.ParseInt(get(name), 10, 64)
 			return v
 		}
-		x := row{Name: get("flow"), From: get("from"), To: get("to"), Status: get("status"),
-			Completed: n("completed"), Failed: n("failed"), BytesDone: n("bytes_done")}
+		x := row{
+			Name: get("flow"), From: get("from"), To: get("to"), Status: get("status"),
+			Completed: n("completed"), Failed: n("failed"), BytesDone: n("bytes_done"),
+		}
 		x.Line = lineOf(x.Name)
 		r.Rows = append(r.Rows, x)
 	}

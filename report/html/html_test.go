@@ -41,8 +41,10 @@ func result() *report.Result {
 	return &report.Result{
 		Schema: 1, Name: "<b>evil</b>", Verdict: report.Stalled, VerdictReason: "nothing is due", VirtualNS: 10_000_000,
 		Totals: report.Totals{Flows: 2, DroppedFrames: 3, DropsByReason: map[string]uint64{"buffer_headroom": 3}, Retransmitted: 5, PauseFrames: 4},
-		Flows: map[string]*report.FlowLine{"bulk": {Verb: "write", Flows: 2, Requests: 2, Completed: 1, Status: "unfinished", Why: "bulk: waits for PSN 7",
-			FCT: &report.Dist{P50: 1000, P99: 2000, Max: 2000}}},
+		Flows: map[string]*report.FlowLine{"bulk": {
+			Verb: "write", Flows: 2, Requests: 2, Completed: 1, Status: "unfinished", Why: "bulk: waits for PSN 7",
+			FCT: &report.Dist{P50: 1000, P99: 2000, Max: 2000},
+		}},
 		RNICs:    map[string]*report.RNICCounters{"rnic1": {}, "rnic2": {}},
 		Switches: map[string]*report.SwitchCounters{"leaf1": leaf},
 	}

@@ -14,8 +14,17 @@ var roleWords = map[string]string{
 
 // prefixes of node names that tell a role; the longer ones first.
 var prefixes = []struct{ word, role string }{
-	{"superspine", "core"}, {"super-spine", "core"}, {"core", "core"}, {"spine", "spine"}, {"leaf", "leaf"}, {"tor", "leaf"},
-	{"client", "rnic"}, {"host", "rnic"}, {"server", "rnic"}, {"srv", "rnic"}, {"rnic", "rnic"},
+	{"superspine", "core"},
+	{"super-spine", "core"},
+	{"core", "core"},
+	{"spine", "spine"},
+	{"leaf", "leaf"},
+	{"tor", "leaf"},
+	{"client", "rnic"},
+	{"host", "rnic"},
+	{"server", "rnic"},
+	{"srv", "rnic"},
+	{"rnic", "rnic"},
 }
 
 // roles gives every node its role: label, else name, else kind linux with at

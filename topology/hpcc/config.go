@@ -65,8 +65,10 @@ func (im *importer) config() {
 }
 
 // microseconds and rates of the simulator by our DCQCN names.
-var dcqcnTimes = map[string]string{"ALPHA_RESUME_INTERVAL": "dce_tcp_rtt", "RATE_DECREASE_INTERVAL": "rate_reduce_monitor_period", "RP_TIMER": "rpg_time_reset"}
-var dcqcnRates = map[string]string{"RATE_AI": "rpg_ai_rate", "RATE_HAI": "rpg_hai_rate", "MIN_RATE": "rpg_min_rate"}
+var (
+	dcqcnTimes = map[string]string{"ALPHA_RESUME_INTERVAL": "dce_tcp_rtt", "RATE_DECREASE_INTERVAL": "rate_reduce_monitor_period", "RP_TIMER": "rpg_time_reset"}
+	dcqcnRates = map[string]string{"RATE_AI": "rpg_ai_rate", "RATE_HAI": "rpg_hai_rate", "MIN_RATE": "rpg_min_rate"}
+)
 
 // setting takes one line; false = it has no meaning here.
 func (im *importer) setting(name string, r row) bool {

@@ -10,8 +10,10 @@ import (
 
 // TestConWeave reads rows without a port, of several files, as one trace.
 func TestConWeave(t *testing.T) {
-	o := Options{Tool: ConWeave, Topology: File{"t.txt", []byte(star)},
-		Flows: File{"a.txt", []byte("2\n1 2 3 1000 0.2\n2 3 3 2000 0.1\n")}, More: []File{{"b.txt", []byte("1\n3 1 3 3000 0.15\n")}}}
+	o := Options{
+		Tool: ConWeave, Topology: File{"t.txt", []byte(star)},
+		Flows: File{"a.txt", []byte("2\n1 2 3 1000 0.2\n2 3 3 2000 0.1\n")}, More: []File{{"b.txt", []byte("1\n3 1 3 3000 0.15\n")}},
+	}
 	r, err := Import(o)
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,10 @@ import (
 	"github.com/rocemu/rocemu/clock"
 )
 
-var topoKeys = []string{"Nodes", "Tiers", "Podsize", "Tier", "Downlink_speed_Gbps", "Radix_Down", "Radix_Up", "Bundle", "Oversubscribed",
-	"Downlink_Latency_ns", "Switch_Latency_ns", "Queue_Down", "Queue_Up"}
+var topoKeys = []string{
+	"Nodes", "Tiers", "Podsize", "Tier", "Downlink_speed_Gbps", "Radix_Down", "Radix_Up", "Bundle", "Oversubscribed",
+	"Downlink_Latency_ns", "Switch_Latency_ns", "Queue_Down", "Queue_Up",
+}
 
 // topo reads KEY VALUE lines: Nodes, Tiers, Podsize, then one block a tier.
 func (im *importer) topo() {

@@ -5,9 +5,11 @@ import "testing"
 // FuzzDevices: no text makes the reader panic, and what it accepts it writes
 // as a layer and as a configuration that loads again.
 func FuzzDevices(f *testing.F) {
-	for _, s := range []string{`{}`, `{"PORT": {"Ethernet0": {"speed": 1}}, "PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3"}}}`,
+	for _, s := range []string{
+		`{}`, `{"PORT": {"Ethernet0": {"speed": 1}}, "PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3"}}}`,
 		`{"BUFFER_PG|a,b|3-4": {"profile": "NULL"}}`, `{"x": {"pfc_wd_action": "drop"}}`, `{"QUEUE": {"a|0": {"scheduler": "[SCHEDULER|s]"}}, "SCHEDULER": {"s": {"type": "STRICT"}}}`,
-		`{"PFC_WD": {"GLOBAL": {"POLL_INTERVAL": "200"}, "e": {}}}`, `{"DEVICE_METADATA": {"localhost": {"hostname": "a"}}}`} {
+		`{"PFC_WD": {"GLOBAL": {"POLL_INTERVAL": "200"}, "e": {}}}`, `{"DEVICE_METADATA": {"localhost": {"hostname": "a"}}}`,
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -152,8 +152,10 @@ func (c *Config) scheduler(s *Switch, e *entry) Sched {
 // wred reads the green colour of a profile; nil when it does nothing.
 func (c *Config) wred(s *Switch, e *entry) *WRED {
 	const t = "WRED_PROFILE"
-	w := &WRED{Min: c.num(e, t, "green_min_threshold", 0, 0, 1<<40), Max: c.num(e, t, "green_max_threshold", 0, 0, 1<<40),
-		Percent: c.num(e, t, "green_drop_probability", 100, 0, 100)}
+	w := &WRED{
+		Min: c.num(e, t, "green_min_threshold", 0, 0, 1<<40), Max: c.num(e, t, "green_max_threshold", 0, 0, 1<<40),
+		Percent: c.num(e, t, "green_drop_probability", 100, 0, 100),
+	}
 	if w.Max < w.Min {
 		c.fail(e, t, "green_max_threshold", e.fields["green_max_threshold"], fmt.Sprintf("must not be below green_min_threshold %d", w.Min))
 	}

@@ -107,8 +107,10 @@ func TestRest(t *testing.T) {
 		t.Errorf("notes %q", s.Notes)
 	}
 	layer := string(s.Layer())
-	for _, want := range []string{"buffer:\n  size: 10875072B\n  headroom_pool: 4194112B", "pfc:\n  priorities: [3, 4]\n  3: {alpha: 1, guaranteed: 1248B, xon_offset: 2496B, headroom: 59696B}",
-		"ports:\n", "  3:  # Ethernet12\n    mtu: 1522B", "3: {alpha: 1/8, guaranteed: 1248B, xon_offset: 2288B, headroom: 108160B}", "pmax: 0.05, mark: true, drop_not_ect: true}"} {
+	for _, want := range []string{
+		"buffer:\n  size: 10875072B\n  headroom_pool: 4194112B", "pfc:\n  priorities: [3, 4]\n  3: {alpha: 1, guaranteed: 1248B, xon_offset: 2496B, headroom: 59696B}",
+		"ports:\n", "  3:  # Ethernet12\n    mtu: 1522B", "3: {alpha: 1/8, guaranteed: 1248B, xon_offset: 2288B, headroom: 108160B}", "pmax: 0.05, mark: true, drop_not_ect: true}",
+	} {
 		if !strings.Contains(layer, want) {
 			t.Errorf("layer lacks %q:\n%s", want, layer)
 		}

@@ -93,10 +93,30 @@ var used = []string{
 
 // asics guesses the profile from a part of the hardware SKU.
 var asics = []struct{ part, asic string }{
-	{"rocemu-", ""}, {"MSN27", "spectrum"}, {"MSN24", "spectrum"}, {"MSN21", "spectrum"}, {"MSN2", "spectrum"}, {"SN2", "spectrum"},
-	{"MSN3", "spectrum2"}, {"SN3", "spectrum2"}, {"MSN4", "spectrum3"}, {"SN4", "spectrum3"}, {"SN5", "spectrum4"},
-	{"7050CX3", "td3"}, {"7050-QX", "td2"}, {"7050QX", "td2"}, {"S6000", "td2"}, {"S6100", "th"}, {"7060X6", "th5"}, {"7060", "th"}, {"7260", "th2"},
-	{"Z9332", "th3"}, {"Z9664", "th4"}, {"B6510", "td3"}, {"RA-B6920", "th3"}, {"B6910", "th2"},
+	{"rocemu-", ""},
+	{"MSN27", "spectrum"},
+	{"MSN24", "spectrum"},
+	{"MSN21", "spectrum"},
+	{"MSN2", "spectrum"},
+	{"SN2", "spectrum"},
+	{"MSN3", "spectrum2"},
+	{"SN3", "spectrum2"},
+	{"MSN4", "spectrum3"},
+	{"SN4", "spectrum3"},
+	{"SN5", "spectrum4"},
+	{"7050CX3", "td3"},
+	{"7050-QX", "td2"},
+	{"7050QX", "td2"},
+	{"S6000", "td2"},
+	{"S6100", "th"},
+	{"7060X6", "th5"},
+	{"7060", "th"},
+	{"7260", "th2"},
+	{"Z9332", "th3"},
+	{"Z9664", "th4"},
+	{"B6510", "td3"},
+	{"RA-B6920", "th3"},
+	{"B6910", "th2"},
 }
 
 func asicOf(sku string) string {

@@ -31,17 +31,21 @@ type Params struct {
 
 // Paper returns the paper's column with the minimum rate of the model rules.
 func Paper() Params {
-	return Params{GNum: 1, GDen: 256, AlphaPeriod: 55 * clock.Microsecond, InitialAlpha: 1024,
+	return Params{
+		GNum: 1, GDen: 256, AlphaPeriod: 55 * clock.Microsecond, InitialAlpha: 1024,
 		TimeReset: 55 * clock.Microsecond, ByteReset: 10_000_000, Threshold: 5,
-		AIRate: 40 * clock.Mbps, HAIRate: 200 * clock.Mbps, MinRate: 100 * clock.Mbps, GD: 11, ClampTgt: true}
+		AIRate: 40 * clock.Mbps, HAIRate: 200 * clock.Mbps, MinRate: 100 * clock.Mbps, GD: 11, ClampTgt: true,
+	}
 }
 
 // Mlx5 returns the mlx5 column.
 func Mlx5() Params {
-	return Params{GNum: 5, GDen: 1024, AlphaPeriod: clock.Microsecond, InitialAlpha: 1023,
+	return Params{
+		GNum: 5, GDen: 1024, AlphaPeriod: clock.Microsecond, InitialAlpha: 1023,
 		TimeReset: 300 * clock.Microsecond, ByteReset: 32767, Threshold: 1,
 		AIRate: 5 * clock.Mbps, HAIRate: 50 * clock.Mbps, MinRate: clock.Mbps, GD: 11, MinDecFac: 50,
-		ReducePeriod: 4 * clock.Microsecond, ClampTgtATI: true}
+		ReducePeriod: 4 * clock.Microsecond, ClampTgtATI: true,
+	}
 }
 
 // Validate reports what the arithmetic cannot carry.

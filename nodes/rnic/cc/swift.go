@@ -21,8 +21,10 @@ type SwiftParams struct {
 // DefaultSwift returns parameters that fit a rack at 100 Gb/s; they are our
 // own, the paper's were not read.
 func DefaultSwift() SwiftParams {
-	return SwiftParams{BaseTarget: 10 * clock.Microsecond, HopScale: clock.Microsecond, Hops: 3,
-		FSRange: 10 * clock.Microsecond, AI: 1024, Beta: 819, MaxMDF: 512, MaxCwnd: 256}
+	return SwiftParams{
+		BaseTarget: 10 * clock.Microsecond, HopScale: clock.Microsecond, Hops: 3,
+		FSRange: 10 * clock.Microsecond, AI: 1024, Beta: 819, MaxMDF: 512, MaxCwnd: 256,
+	}
 }
 
 // cwndOne is a window of one packet in fixed point; cwndMin the smallest.

@@ -24,8 +24,10 @@ type ADPRange struct{ Low, High uint8 }
 // NICs (first expiries of a few milliseconds, doubling, then the cap). The
 // figures of the vendor's profile 0 are not published: unverified.
 func DefaultADP() *ADP {
-	return &ADP{Base: 4096 * clock.Nanosecond, InitLow: 10, InitRange: 2,
-		Ranges: [4]ADPRange{{10, 14}}, NRanges: 1, PerValue: 1, Dec: 2}
+	return &ADP{
+		Base: 4096 * clock.Nanosecond, InitLow: 10, InitRange: 2,
+		Ranges: [4]ADPRange{{10, 14}}, NRanges: 1, PerValue: 1, Dec: 2,
+	}
 }
 
 // adpState is a QP's place in the adaptive schedule.

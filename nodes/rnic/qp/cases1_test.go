@@ -264,14 +264,22 @@ func TestTC20EarlyResend(t *testing.T) {
 		wire   string
 		count  string
 	}{
-		{qp.RNREarlyDrop, clock.Time(100 * us), "SEND_O 100*, RNR 100/12, SEND_O 100*, T, SEND_O 100*, ACK 100/1",
-			"rq.local_ack_timeout_err=1 rq.rnr_nak_retry_err=1 rs.out_of_buffer=1"},
-		{qp.RNREarlyRenak, clock.Time(100 * us), "SEND_O 100*, RNR 100/12, SEND_O 100*, RNR 100/12, SEND_O 100*, ACK 100/1",
-			"rq.rnr_nak_retry_err=2 rs.out_of_buffer=2"},
-		{qp.RNREarlyExecute, clock.Time(100 * us), "SEND_O 100*, RNR 100/12, SEND_O 100*, ACK 100/1",
-			"rq.rnr_nak_retry_err=1 rs.out_of_buffer=1"},
-		{qp.RNREarlyExecute, clock.Time(300 * us), "SEND_O 100*, RNR 100/12, SEND_O 100*, RNR 100/12, SEND_O 100*, ACK 100/1",
-			"rq.rnr_nak_retry_err=2 rs.out_of_buffer=2"},
+		{
+			qp.RNREarlyDrop, clock.Time(100 * us), "SEND_O 100*, RNR 100/12, SEND_O 100*, T, SEND_O 100*, ACK 100/1",
+			"rq.local_ack_timeout_err=1 rq.rnr_nak_retry_err=1 rs.out_of_buffer=1",
+		},
+		{
+			qp.RNREarlyRenak, clock.Time(100 * us), "SEND_O 100*, RNR 100/12, SEND_O 100*, RNR 100/12, SEND_O 100*, ACK 100/1",
+			"rq.rnr_nak_retry_err=2 rs.out_of_buffer=2",
+		},
+		{
+			qp.RNREarlyExecute, clock.Time(100 * us), "SEND_O 100*, RNR 100/12, SEND_O 100*, ACK 100/1",
+			"rq.rnr_nak_retry_err=1 rs.out_of_buffer=1",
+		},
+		{
+			qp.RNREarlyExecute, clock.Time(300 * us), "SEND_O 100*, RNR 100/12, SEND_O 100*, RNR 100/12, SEND_O 100*, ACK 100/1",
+			"rq.rnr_nak_retry_err=2 rs.out_of_buffer=2",
+		},
 	} {
 		s := rnrPair(t, func(a, b *qp.Config) { b.RNREarly = c.policy })
 		s.a.q.Req.SetEarlyRNR(200 * us)

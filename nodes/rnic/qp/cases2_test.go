@@ -220,8 +220,13 @@ func TestTC31Ghosts(t *testing.T) {
 		op  wire.Opcode
 		syn uint8
 		psn wire.PSN
-	}{{wire.Acknowledge, 0x1f, 199}, {wire.Acknowledge, 0x1f, 200}, {wire.Acknowledge, 0x1f, 500},
-		{wire.Acknowledge, wire.SynNAKSequence, 500}, {wire.ReadRespOnly, 0x1f, 200}} {
+	}{
+		{wire.Acknowledge, 0x1f, 199},
+		{wire.Acknowledge, 0x1f, 200},
+		{wire.Acknowledge, 0x1f, 500},
+		{wire.Acknowledge, wire.SynNAKSequence, 500},
+		{wire.ReadRespOnly, 0x1f, 200},
+	} {
 		f := wire.Frame{Kind: wire.KindAck, Len: wire.AckFrame}
 		f.SetOp(g.op, 0x11)
 		f.SetPSN(g.psn)

@@ -176,9 +176,11 @@ func TestTC48TimerTables(t *testing.T) {
 			t.Errorf("mode %d: %v, want %v", c.m, r.T, c.want)
 		}
 	}
-	table := []string{"655.36ms", "10us", "20us", "30us", "40us", "60us", "80us", "120us", "160us", "240us", "320us", "480us", "640us", "960us",
+	table := []string{
+		"655.36ms", "10us", "20us", "30us", "40us", "60us", "80us", "120us", "160us", "240us", "320us", "480us", "640us", "960us",
 		"1.28ms", "1.92ms", "2.56ms", "3.84ms", "5.12ms", "7.68ms", "10.24ms", "15.36ms", "20.48ms", "30.72ms", "40.96ms", "61.44ms", "81.92ms",
-		"122.88ms", "163.84ms", "245.76ms", "327.68ms", "491.52ms"}
+		"122.88ms", "163.84ms", "245.76ms", "327.68ms", "491.52ms",
+	}
 	for i, w := range table {
 		if got := qp.RNRWait(uint8(i), false).String(); got != w {
 			t.Errorf("RNR code %d: %s, want %s", i, got, w)

@@ -24,19 +24,23 @@ func drops(fs ...func(from, n int, f *wire.Frame) bool) faultFunc {
 func req(psn wire.PSN, iter int) func(int, int, *wire.Frame) bool {
 	return func(from, n int, f *wire.Frame) bool { return from == 0 && f.PSN() == psn && n == iter }
 }
+
 func resp(psn wire.PSN, iter int) func(int, int, *wire.Frame) bool {
 	return func(from, n int, f *wire.Frame) bool {
 		return from == 1 && f.PSN() == psn && n == iter && f.Op() != wire.Acknowledge
 	}
 }
+
 func ack(k uint32) func(int, int, *wire.Frame) bool {
 	return func(from, n int, f *wire.Frame) bool { return from == 1 && isAck(f) && f.Index == k }
 }
+
 func nak(k uint32) func(int, int, *wire.Frame) bool {
 	return func(from, n int, f *wire.Frame) bool {
 		return from == 1 && f.Op() == wire.Acknowledge && f.Syndrome()>>5 == 3 && f.Index == k
 	}
 }
+
 func rnr(k uint32) func(int, int, *wire.Frame) bool {
 	return func(from, n int, f *wire.Frame) bool {
 		return from == 1 && f.Op() == wire.Acknowledge && f.Syndrome()>>5 == 1 && f.Index == k

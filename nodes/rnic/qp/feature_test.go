@@ -151,8 +151,10 @@ func TestOpcodeSequence(t *testing.T) {
 		f.SetPSN(100)
 		return f
 	}
-	for _, f := range []wire.Frame{frame(wire.SendMiddle, 1024), frame(wire.WriteLast, 100), frame(wire.SendFirst, 100),
-		frame(wire.SendOnly, 1028), frame(wire.Flush, 0)} {
+	for _, f := range []wire.Frame{
+		frame(wire.SendMiddle, 1024), frame(wire.WriteLast, 100), frame(wire.SendFirst, 100),
+		frame(wire.SendOnly, 1028), frame(wire.Flush, 0),
+	} {
 		s := newCase(t)
 		s.strict = false
 		s.send(s.a, f)
@@ -207,8 +209,12 @@ func TestShortages(t *testing.T) {
 	for _, c := range []struct {
 		short qp.Shortage
 		wr    qp.WR
-	}{{qp.RQEmpty, qp.WR{Verb: qp.Send, Len: 10}}, {qp.MRNotReady, qp.WR{Verb: qp.Write, Len: 10}},
-		{qp.MRNotReady, qp.WR{Verb: qp.Read, Len: 10}}, {qp.NoResource, qp.WR{Verb: qp.FetchAdd}}} {
+	}{
+		{qp.RQEmpty, qp.WR{Verb: qp.Send, Len: 10}},
+		{qp.MRNotReady, qp.WR{Verb: qp.Write, Len: 10}},
+		{qp.MRNotReady, qp.WR{Verb: qp.Read, Len: 10}},
+		{qp.NoResource, qp.WR{Verb: qp.FetchAdd}},
+	} {
 		s := newCase(t)
 		s.b.q.Resp.SetShortage(c.short)
 		s.post(c.wr)

@@ -90,16 +90,20 @@ func caseConfig() qp.Config {
 }
 
 func newSim(t testing.TB, ca, cb qp.Config, psn wire.PSN) *sim {
-	s := &sim{t: t, gap: 100 * clock.Nanosecond, delay: 20 * us, count: map[string]int{}, strict: true,
-		bytes: map[uint32][2]uint64{}, ackPSN: -1, nakPSN: -1}
+	s := &sim{
+		t: t, gap: 100 * clock.Nanosecond, delay: 20 * us, count: map[string]int{}, strict: true,
+		bytes: map[uint32][2]uint64{}, ackPSN: -1, nakPSN: -1,
+	}
 	for i, c := range []*qp.Config{&ca, &cb} {
 		if err := c.Validate(); err != nil {
 			t.Fatal(err)
 		}
 		x := &side{}
 		x.key = x.mem.Register(0, 1<<32, qp.RemoteRead|qp.RemoteWrite|qp.RemoteAtomic, 7, true)
-		p := qp.Params{Cfg: c, Counters: &x.cnt, Memory: &x.mem, QPN: 0x11, PeerQPN: 0x22, Src: 1, Dst: 2, TOS: 26<<2 | wire.ECT0,
-			SPort: 0xC000, SQPSN: psn, RQPSN: psn}
+		p := qp.Params{
+			Cfg: c, Counters: &x.cnt, Memory: &x.mem, QPN: 0x11, PeerQPN: 0x22, Src: 1, Dst: 2, TOS: 26<<2 | wire.ECT0,
+			SPort: 0xC000, SQPSN: psn, RQPSN: psn,
+		}
 		if i == 1 {
 			p.QPN, p.PeerQPN, p.Src, p.Dst = 0x22, 0x11, 2, 1
 			s.b = x
@@ -413,9 +417,11 @@ func (s *sim) wantCounters(want string) {
 		fmt.Sscan(val, &v)
 		left[n] = v
 	}
-	free := map[string]bool{"rx_write_requests": true, "rx_read_requests": true, "rx_atomic_requests": true,
+	free := map[string]bool{
+		"rx_write_requests": true, "rx_read_requests": true, "rx_atomic_requests": true,
 		"retransmitted_packets": true, "ignored_responses": true, "req_cqe_error": true, "req_cqe_flush_error": true,
-		"resp_cqe_error": true, "resp_cqe_flush_error": true}
+		"resp_cqe_error": true, "resp_cqe_flush_error": true,
+	}
 	for _, f := range qp.CounterFields {
 		for p, x := range map[string]*side{"rq.": s.a, "rs.": s.b} {
 			v, named := left[p+f.Name]

@@ -38,8 +38,10 @@ func drawWork(rt *rapid.T) []qp.WR {
 	w := make([]qp.WR, n)
 	for i := range w {
 		v := qp.Verb(rapid.IntRange(0, int(qp.FetchAdd)).Draw(rt, "verb"))
-		w[i] = qp.WR{ID: uint64(i), Verb: v, Len: rapid.Int64Range(0, 6000).Draw(rt, "len"), VA: 64, Swap: 1,
-			Fence: rapid.Bool().Draw(rt, "fence"), Unsignalled: rapid.Bool().Draw(rt, "quiet")}
+		w[i] = qp.WR{
+			ID: uint64(i), Verb: v, Len: rapid.Int64Range(0, 6000).Draw(rt, "len"), VA: 64, Swap: 1,
+			Fence: rapid.Bool().Draw(rt, "fence"), Unsignalled: rapid.Bool().Draw(rt, "quiet"),
+		}
 		if v == qp.SendInv {
 			w[i].Imm = 0x107 // the responder's region, re-registered at once
 		}
@@ -196,8 +198,10 @@ func TestSnapshotAnywhere(t *testing.T) {
 		s.run(clock.Time(rapid.Int64Range(0, int64(20*ms)).Draw(rt, "cut")))
 		for _, x := range []*side{s.a, s.b} {
 			state := x.q.AppendState(nil)
-			p := qp.Params{Cfg: &c, Counters: &x.cnt, Memory: &x.mem, QPN: 0x11, PeerQPN: 0x22, Src: 1, Dst: 2, TOS: 26<<2 | wire.ECT0,
-				SPort: 0xC000, SQPSN: 5, RQPSN: 5}
+			p := qp.Params{
+				Cfg: &c, Counters: &x.cnt, Memory: &x.mem, QPN: 0x11, PeerQPN: 0x22, Src: 1, Dst: 2, TOS: 26<<2 | wire.ECT0,
+				SPort: 0xC000, SQPSN: 5, RQPSN: 5,
+			}
 			if x == s.b {
 				p.QPN, p.PeerQPN, p.Src, p.Dst = 0x22, 0x11, 2, 1
 			}

@@ -89,8 +89,10 @@ type Requester struct {
 }
 
 func (r *Requester) init(c *Context, psn0 wire.PSN) {
-	*r = Requester{c: c, psn0: psn0, ack: clock.Never, react: clock.Never, early: -1, sampSeq: unset, sr: unset,
-		retry: c.cfg.RetryCnt, rnrLeft: c.cfg.RNRRetry, noCredit: !c.cfg.Credits}
+	*r = Requester{
+		c: c, psn0: psn0, ack: clock.Never, react: clock.Never, early: -1, sampSeq: unset, sr: unset,
+		retry: c.cfg.RetryCnt, rnrLeft: c.cfg.RNRRetry, noCredit: !c.cfg.Credits,
+	}
 	r.adp.init()
 }
 
@@ -150,8 +152,10 @@ func (r *Requester) Post(now clock.Time, wr *WR, fx *Effects) bool {
 }
 
 func (r *Requester) fill(w *wqe, wr *WR) {
-	*w = wqe{id: wr.ID, va: wr.VA, a: wr.Swap, b: wr.Compare, first: r.post, ssn: r.ssn, start: clock.Never,
-		idx: r.idx, rkey: wr.RKey, imm: wr.Imm, verb: wr.Verb}
+	*w = wqe{
+		id: wr.ID, va: wr.VA, a: wr.Swap, b: wr.Compare, first: r.post, ssn: r.ssn, start: clock.Never,
+		idx: r.idx, rkey: wr.RKey, imm: wr.Imm, verb: wr.Verb,
+	}
 	r.ssn++
 	if wr.Fence {
 		w.flags |= wFence
@@ -198,8 +202,10 @@ func (r *Requester) pop(now clock.Time, st Status, fx *Effects) *Completion {
 	if w.verb >= Read && w.npkt > 0 && r.nxt >= w.end() && r.rd > 0 {
 		r.rd--
 	}
-	fx.Done = append(fx.Done, Completion{ID: w.id, FirstTx: w.start, Bytes: w.len, SSN: uint32(w.ssn), Verb: w.verb,
-		Status: st, Signalled: w.flags&wUnsignalled == 0 || st != Success, Retrans: w.flags&wRetrans != 0})
+	fx.Done = append(fx.Done, Completion{
+		ID: w.id, FirstTx: w.start, Bytes: w.len, SSN: uint32(w.ssn), Verb: w.verb,
+		Status: st, Signalled: w.flags&wUnsignalled == 0 || st != Success, Retrans: w.flags&wRetrans != 0,
+	})
 	switch st {
 	case Success:
 	case WRFlushErr:

@@ -37,8 +37,10 @@ const (
 	RNRRetryExcErr Status = 13
 )
 
-var statusNames = [...]string{"success", "loc_len_err", "loc_qp_op_err", "3", "loc_prot_err", "wr_flush_err", "mw_bind_err",
-	"bad_resp_err", "loc_access_err", "rem_inv_req_err", "rem_access_err", "rem_op_err", "retry_exc_err", "rnr_retry_exc_err"}
+var statusNames = [...]string{
+	"success", "loc_len_err", "loc_qp_op_err", "3", "loc_prot_err", "wr_flush_err", "mw_bind_err",
+	"bad_resp_err", "loc_access_err", "rem_inv_req_err", "rem_access_err", "rem_op_err", "retry_exc_err", "rnr_retry_exc_err",
+}
 
 // String returns the result object's word for s.
 func (s Status) String() string {
