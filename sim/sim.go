@@ -6,6 +6,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -139,6 +140,20 @@ func Build(plan *topology.Plan, hosted func(dev int32) bool, workers int) (*Fabr
 		}
 	}
 	return f, nil
+}
+
+// CheckFaults tells what is wrong with the faults of a plan beyond what its file
+// shows: what they need of the fabric and its queue pairs.
+func CheckFaults(plan *topology.Plan) error {
+	var errs []error
+	for i := range plan.Faults {
+		if f := &plan.Faults[i]; len(f.Devs) == 0 {
+			if _, err := fault.Compile(plan, f, int32(i)); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Schedule plans a fault in every hosted device it concerns: the named one and

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/sim"
 	"github.com/rocemu/rocemu/topology"
 )
 
@@ -37,6 +38,9 @@ func load(files, sets []string, seed *uint64) (*loaded, error) {
 
 // compile checks the plan's expectations against what its result will hold.
 func compile(plan *topology.Plan, warns []topology.Warning) (*loaded, error) {
+	if err := sim.CheckFaults(plan); err != nil {
+		return nil, err
+	}
 	exprs := make([]report.Expectation, 0, len(plan.Expect))
 	for _, e := range plan.Expect {
 		exprs = append(exprs, report.Expectation{Expr: e.Expr, Pos: e.Pos})
