@@ -165,7 +165,7 @@ func workSpec() *spec {
 		key("cdf", &cdf, `poisson: file of "bytes cumulative%", or a list of pairs`),
 		key("until", sDuration, "poisson: last arrival before"),
 		key("congestion", wordOf(tcpControls...), "tcp: instead of rnics.tcp.congestion"),
-		key("packet", sSize, "udp: payload of a datagram; tcp: of a segment"),
+		key("packet", sSize, "udp: payload of a datagram, by default the whole request up to 9170B, else 1472B; tcp: of a segment"),
 		key("frame", sSize, "udp: whole frame, instead of packet"),
 		key("file", sText, "CSV file: name,from,to,verb,size,start"),
 		key("rows", seqOf(seqOf(sText)), "the rows of such a file, with the header"),

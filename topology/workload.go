@@ -14,6 +14,8 @@ const (
 	firstQPN = 0x11
 	maxFlows = 1 << 24
 	udpFrame = 14 + 20 + 8 + 4 // Ethernet, IP, UDP, FCS round a datagram
+	// jumboFrame is the largest frame of switches by default.
+	jumboFrame = 9216
 )
 
 // work builds lines, flows and queue pairs in workload order.
@@ -198,9 +200,13 @@ func decodeOpt(n *node) *WorkOpt {
 	return o
 }
 
-// packet is the payload of a datagram.
+// packet is the payload of a datagram: what the line says, else the whole of a
+// request that fits a jumbo frame, else what an Ethernet of 1500 B carries.
 func (w *work) packet(n *node, field string) int {
 	p := int64(1472)
+	if s := n.size("size"); s > p && s <= jumboFrame-udpFrame && !n.has("pattern") && !n.has("rows") {
+		p = s
+	}
 	switch {
 	case n.has("packet"):
 		p = n.size("packet")
