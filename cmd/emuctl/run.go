@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/sim"
@@ -82,15 +83,25 @@ func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error 
 	}
 	if dir != nil {
 		if err := errors.Join(dir.Write(res), w.WriteDir(f.Out)); err != nil {
-			return exitError{report.ExitFailed, err}
+			// The run may have taken hours: what it found is shown all the same.
+			return exitError{report.ExitFailed, errors.Join(err, silent(a.showResult(res)))}
 		}
 	}
 	return a.showResult(res)
 }
 
+// silent leaves out the verdict's exit code: another error has its own.
+func silent(err error) error {
+	var e exitError
+	if errors.As(err, &e) && e.err == nil {
+		return nil
+	}
+	return err
+}
+
 // execRun runs the plan under progress and interrupt and judges it.
 func (a *app) execRun(ctx context.Context, l *loaded, f *runFlags, events bool) (*report.Result, *watcher, error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	go func() {
 		<-ctx.Done()
