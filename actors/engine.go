@@ -69,10 +69,11 @@ type Carrier interface {
 
 // Gate holds back virtual time. Await blocks until every instant before end
 // may be executed (W1), then returns the earliest instant of a fault that no
-// window has covered yet (Never = none). When that lies before start it has
-// changed nothing and the engine begins the window there instead (W0);
-// otherwise it has handed all faults before end, and only those, to e's
-// actors. It may call e.Stop, with an instant that every process learns before
+// window has covered yet (Never = none), of those that every process must know
+// of when it passes end: the answer is the same everywhere. When that lies
+// before start it has changed nothing and the engine begins the window there
+// instead (W0); otherwise it has handed all faults before end, and only those,
+// to e's actors. It may call e.Stop, with an instant that every process learns before
 // its grant passes it. With end = Never it returns at the first fault or stop.
 type Gate interface {
 	Await(ctx context.Context, e *Engine, start, end clock.Time) (fault clock.Time, err error)
@@ -315,6 +316,10 @@ func (e *Engine) Step(ctx context.Context) (Result, error) {
 			}
 			if e.stop < s.Stop {
 				s.Stop = e.stop
+				continue
+			}
+			if over && why == Stalled && f < s.NextFault { // a live fault is to come, as one of the file would be
+				s.NextFault = f
 				continue
 			}
 		}

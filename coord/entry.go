@@ -75,6 +75,7 @@ type RunSpec struct {
 	Restore string   `json:"restore,omitempty"` // name of a snapshot to start from
 	Pause   bool     `json:"pause,omitempty"`   // start paused
 	Build   string   `json:"build,omitempty"`   // of the leader that accepted it
+	Epoch   int64    `json:"epoch,omitempty"`   // of exported times: the submission, Unix ns
 	Series  bool     `json:"series,omitempty"`  // sample the counters, also where the files do not ask
 	// CkptMS is the wall time between checkpoints in milliseconds, 0 = 10000,
 	// negative = none.
@@ -119,6 +120,9 @@ type Fault struct {
 	Eff   clock.Time     `json:"eff"`
 	For   clock.Duration `json:"for,omitempty"`
 	Seq   uint64         `json:"seq"`
+	// Base is the grant at the fault's place in the ledger: whoever passes a
+	// later instant knows of the fault.
+	Base clock.Time `json:"base,omitempty"`
 	// Index numbers the run's live faults from 0; the end of a fault carries
 	// the index of the fault it ends.
 	Index int `json:"index"`

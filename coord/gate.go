@@ -73,11 +73,15 @@ func sortFaults(f []Fault) []Fault {
 	return f
 }
 
-func (g *gate) next() clock.Time {
-	if len(g.faults) == 0 {
-		return clock.Never
+// next is the earliest fault among those that every process has seen once its
+// grant covers end.
+func (g *gate) next(end clock.Time) clock.Time {
+	for i := range g.faults {
+		if g.faults[i].Base < end {
+			return g.faults[i].Eff
+		}
 	}
-	return g.faults[0].Eff
+	return clock.Never
 }
 
 // Await implements actors.Gate (W0, W1).
@@ -125,20 +129,20 @@ func (g *gate) pass(e *actors.Engine, start, end clock.Time) (done bool, next cl
 		if g.stop != clock.Never && !g.stopped {
 			g.stopped = true
 			e.Stop(g.stop)
-			return true, g.next(), nil
+			return true, g.next(end), nil
 		}
-		return g.next() != clock.Never, g.next(), nil
+		return g.next(end) != clock.Never, g.next(end), nil
 	}
 	if end > g.grant {
 		return false, 0, nil
 	}
-	if g.next() < start {
-		return true, g.next(), nil
+	if g.next(end) < start {
+		return true, g.next(end), nil
 	}
 	if g.stop < end && !g.stopped {
 		g.stopped = true
 		e.Stop(g.stop)
-		return true, g.next(), nil
+		return true, g.next(end), nil
 	}
 	for len(g.faults) > 0 && g.faults[0].Eff < end {
 		if err := g.fab.Schedule(&g.faults[0]); err != nil {
@@ -147,5 +151,5 @@ func (g *gate) pass(e *actors.Engine, start, end clock.Time) (done bool, next cl
 		g.faults = g.faults[1:]
 	}
 	g.passed = end
-	return true, g.next(), nil
+	return true, g.next(end), nil
 }

@@ -213,6 +213,9 @@ func (s *State) submit(e *Entry) Result {
 		r.Spec.Files, r.Spec.Set, r.Spec.Seed = sv.Spec.Files, sv.Spec.Set, sv.Spec.Seed
 		r.Owner, r.Hash = sv.Owner, sv.Hash
 		r.Faults = append([]Fault(nil), sv.Fault...)
+		for i := range r.Faults {
+			r.Faults[i].Base = 0 // known from the start
+		}
 		r.Grant = c.B
 	}
 	if s.Run != nil {
@@ -320,7 +323,7 @@ func (r *Run) fault(e *Entry, seq uint64) Result {
 	}
 	f := *e.Fault
 	f.Seq = seq
-	f.Eff = max(f.Want, r.Grant)
+	f.Base, f.Eff = r.Grant, max(f.Want, r.Grant)
 	if f.Eff >= r.StopAt {
 		return refuse("the run stops at %v, before the fault at %v", r.StopAt, f.Eff)
 	}
