@@ -25,6 +25,7 @@ const (
 	KindEvict      Kind = "evict"
 	KindPlace      Kind = "place"
 	KindMove       Kind = "move"
+	KindWish       Kind = "wish" // move at the next checkpoint
 	KindGrant      Kind = "grant"
 	KindFault      Kind = "fault"
 	KindPause      Kind = "pause"
@@ -107,6 +108,7 @@ type Slot struct {
 	Owner  string `json:"owner"`
 	Inc    uint64 `json:"inc"`
 	Weight int64  `json:"weight"`
+	Next   string `json:"next,omitempty"` // owner from the next checkpoint on
 	Done   *Done  `json:"done,omitempty"`
 }
 

@@ -89,6 +89,9 @@ func (s *Session) take(c *chain.Chain) {
 	}
 }
 
+// Close ends a session whose run has no result; what waits is delivered.
+func (s *Session) Close() { s.stop() }
+
 func (s *Session) stop() {
 	for _, e := range s.exports {
 		e.Close()

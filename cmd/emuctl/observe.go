@@ -48,7 +48,7 @@ type watcher struct {
 // are part of the result. Series are sampled for an output directory or when
 // the file asks.
 func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher, error) {
-	w, err := newWatcher(plan, plan.Telem.OTLP, f.Metrics, f.GNMI)
+	w, err := newWatcher(plan, time.Now(), plan.Telem.OTLP, f.Metrics, f.GNMI)
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +80,10 @@ func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher
 	return w, nil
 }
 
-// newWatcher starts a session of a run that begins now, with its exports and
-// what serves its counters.
-func newWatcher(plan *topology.Plan, collector, prometheus, gnmiAt string) (*watcher, error) {
-	so := telemetry.Options{Epoch: time.Now()}
+// newWatcher starts a session of a run that began at epoch, with its exports
+// and what serves its counters.
+func newWatcher(plan *topology.Plan, epoch time.Time, collector, prometheus, gnmiAt string) (*watcher, error) {
+	so := telemetry.Options{Epoch: epoch}
 	if collector != "" {
 		so.Endpoints = []string{collector}
 	}
@@ -214,10 +214,12 @@ func (w *watcher) serve(plan *topology.Plan, tm otlp.TimeMap, ep, prometheus, gn
 func (w *watcher) end() {
 	if w.push != nil {
 		w.push.Close()
+		w.push = nil
 	}
 	for _, stop := range w.stop {
 		stop()
 	}
+	w.stop = nil
 }
 
 // finish takes the last sample, ends the captures and completes the result.

@@ -127,6 +127,14 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *em
 	if err != nil {
 		return nil, err
 	}
+	if plan.Telem.OTLP != "" || f.Metrics != "" || f.GNMI != "" {
+		w, err := newWatcher(plan, time.Now(), plan.Telem.OTLP, f.Metrics, f.GNMI)
+		if err != nil {
+			return nil, err
+		}
+		g.follow = follow(c, plan, w, id, g.events)
+		defer g.follow.end()
+	}
 	over := make(chan struct{})
 	defer close(over)
 	go a.interrupted(ctx, over, c)

@@ -152,8 +152,9 @@ type gathering struct {
 	collector bool           // export to telemetry.otlp
 	tick      func(*coord.Status)
 
-	watch *spreadWatch // set before the end where it is followed live
-	cost  emu.Cost
+	follow *follower // where the run is observed live
+	watch  *spreadWatch
+	cost   emu.Cost
 }
 
 // collect waits for a run and makes its result.
@@ -161,6 +162,9 @@ func (a *app) collect(ctx context.Context, c *client.Client, g *gathering) (*rep
 	run, err := c.Wait(ctx, g.run, g.tick)
 	if err != nil {
 		return nil, err
+	}
+	if g.follow != nil {
+		g.watch = g.follow.end()
 	}
 	if run.Phase != coord.Ended {
 		return nil, exitError{report.ExitFailed, fmt.Errorf("run %s failed: %s", g.run, run.Why)}
@@ -176,12 +180,15 @@ func (a *app) collect(ctx context.Context, c *client.Client, g *gathering) (*rep
 		return nil, exitError{report.ExitFailed, err}
 	}
 	g.cost = cost
+	if g.watch == nil && g.follow != nil { // it ended before anybody looked
+		g.watch = watchSpread(g.known, g.follow.w, len(run.Slots), g.events)
+	}
 	if g.watch == nil {
 		to := ""
 		if g.collector {
 			to = plan.Telem.OTLP
 		}
-		w, err := newWatcher(plan, to, "", "")
+		w, err := newWatcher(plan, epochOf(run), to, "", "")
 		if err != nil {
 			return nil, err
 		}

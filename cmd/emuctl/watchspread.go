@@ -26,6 +26,7 @@ type spreadWatch struct {
 	notes *emu.Notes
 	log   *eventLog // nil: no events
 	faced int       // live faults named so far
+	far   uint64    // windows, as the cluster last said
 	fresh time.Time // when the last sample came
 	end   *counters.Snapshot
 }
@@ -48,7 +49,7 @@ func watchSpread(known *topology.Plan, w *watcher, slots int, events bool) *spre
 			return
 		}
 		w.Snapshot(n)
-		w.offer(n, metrics.Health{WallSeconds: time.Since(w.start).Seconds()})
+		w.offer(n, metrics.Health{Windows: s.far, WallSeconds: time.Since(w.start).Seconds()})
 		s.fresh = time.Now()
 	}
 	return s
@@ -81,6 +82,7 @@ func (s *spreadWatch) follow(ctx context.Context, c *client.Client, st *coord.Ru
 	if err := s.name(st.Faults); err != nil {
 		return err
 	}
+	s.far = st.Windows
 	n := len(st.Slots)
 	seen, err := c.Look(ctx, n, s.notes.Ask(st.ID))
 	if err == nil {
@@ -112,6 +114,63 @@ func (s *spreadWatch) complete(run *coord.Run, res *report.Result, fetch func(su
 	}
 	s.Finish(res)
 	return err
+}
+
+// epochOf is the instant from which a run's exported times count.
+func epochOf(run *coord.Run) time.Time { return time.Unix(0, run.Spec.Epoch) }
+
+// followEvery is the wall time between two looks at what was noted.
+const followEvery = 300 * time.Millisecond
+
+// follower observes a run while it lasts, from a goroutine of its own.
+type follower struct {
+	c      *client.Client
+	plan   *topology.Plan
+	w      *watcher
+	run    string
+	events bool
+	watch  *spreadWatch
+	stop   context.CancelFunc
+	done   chan struct{}
+}
+
+// follow starts observing a run. What w has started is ended by complete.
+func follow(c *client.Client, plan *topology.Plan, w *watcher, run string, events bool) *follower {
+	ctx, stop := context.WithCancel(context.Background())
+	f := &follower{c: c, plan: plan, w: w, run: run, events: events, stop: stop, done: make(chan struct{})}
+	go func() {
+		defer close(f.done)
+		for ctx.Err() == nil {
+			f.once(ctx)
+			select {
+			case <-ctx.Done():
+			case <-time.After(followEvery):
+			}
+		}
+	}()
+	return f
+}
+
+// once takes what there is. Not to reach a process is no error: what it noted
+// comes later.
+func (f *follower) once(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	s, err := f.c.Status(ctx)
+	if err != nil || s.Run == nil || s.Run.ID != f.run || len(s.Run.Slots) == 0 || s.Run.Phase != coord.Running {
+		return
+	}
+	if f.watch == nil {
+		f.watch = watchSpread(f.plan, f.w, len(s.Run.Slots), f.events)
+	}
+	_ = f.watch.follow(ctx, f.c, s.Run)
+}
+
+// end stops observing and returns what was seen, nil when nothing was.
+func (f *follower) end() *spreadWatch {
+	f.stop()
+	<-f.done
+	return f.watch
 }
 
 // lookCounters reads the counters of a running fabric, in all processes right

@@ -126,6 +126,9 @@ func (c *Client) Submit(ctx context.Context, s coord.RunSpec) (string, error) {
 	if s.ID == "" {
 		s.ID = NewID()
 	}
+	if s.Epoch == 0 {
+		s.Epoch = time.Now().UnixNano()
+	}
 	_, err := c.command(ctx, "submit", &coord.Entry{Cmd: "submit-" + s.ID, Kind: coord.KindSubmit, Spec: &s})
 	return s.ID, err
 }
@@ -157,6 +160,13 @@ func (c *Client) Pace(ctx context.Context, p coord.Pace) error {
 // Stop ends the run at an instant, or as soon as can be when at is 0.
 func (c *Client) Stop(ctx context.Context, at clock.Time) (clock.Time, error) {
 	r, err := c.command(ctx, "stop", &coord.Entry{Kind: coord.KindStop, At: at})
+	return r.At, err
+}
+
+// Move has a slot go to another process at the next checkpoint; it returns that
+// checkpoint's boundary.
+func (c *Client) Move(ctx context.Context, slot int, to string) (clock.Time, error) {
+	r, err := c.command(ctx, "move", &coord.Entry{Kind: coord.KindWish, Slot: slot, To: to})
 	return r.At, err
 }
 
