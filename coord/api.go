@@ -49,6 +49,7 @@ type RunStatus struct {
 type SlotStatus struct {
 	Slot    int       `json:"slot"`
 	Owner   string    `json:"owner"`
+	Next    string    `json:"next,omitempty"` // owner from the next checkpoint on
 	Inc     uint64    `json:"incarnation"`
 	Devices int       `json:"devices"`
 	Report  SlotState `json:"report"`
@@ -70,7 +71,7 @@ type NodeStatus struct {
 // fromClients are the entries that emuctl may propose, by verb.
 var fromClients = map[string]Kind{
 	"submit": KindSubmit, "pause": KindPause, "resume": KindResume, "step": KindStep, "pace": KindPace, "stop": KindStop,
-	"fault": KindFault, "save": KindCkptPlan, "cancel": KindFail,
+	"fault": KindFault, "save": KindCkptPlan, "cancel": KindFail, "move": KindWish,
 }
 
 // serve registers the control services; the ordinary nats tool lists them.
@@ -223,7 +224,7 @@ func (l *leader) runStatus(r *Run) RunStatus {
 	}
 	waits := len(r.Slots) > 0
 	for i, s := range r.Slots {
-		y := SlotStatus{Slot: i, Owner: s.Owner, Inc: s.Inc, Devices: devices[i], Done: s.Done != nil}
+		y := SlotStatus{Slot: i, Owner: s.Owner, Next: s.Next, Inc: s.Inc, Devices: devices[i], Done: s.Done != nil}
 		if b := l.beats[s.Owner]; b != nil {
 			for _, p := range b.Slots {
 				if p.Run == r.Spec.ID && p.Slot == i && p.Inc == s.Inc {

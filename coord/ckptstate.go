@@ -42,6 +42,7 @@ func (s *State) ckptCommit(e *Entry) Result {
 		r.Ckpts = r.Ckpts[1:]
 	}
 	r.Plan = nil
+	s.granted()
 	if x.Name != "" {
 		s.save(x)
 	}

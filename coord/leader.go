@@ -30,6 +30,7 @@ type leader struct {
 	placeID string
 	since   time.Time // when the run was first seen unplaced
 	grants  granter
+	balance balancer
 	lastCk  time.Time
 	planB   clock.Time // boundary being waited for, since planAt
 	planAt  time.Time
@@ -133,7 +134,7 @@ func (l *leader) elected() {
 		}
 	})
 	l.mu.Unlock()
-	l.grants = granter{}
+	l.grants, l.balance = granter{}, balancer{}
 	l.lastCk = now
 	l.n.log.Info("this coordinator leads", "name", l.n.cfg.Name)
 }
@@ -149,6 +150,7 @@ func (l *leader) duties(ctx context.Context) {
 	l.failover()
 	l.grant()
 	l.checkpoint()
+	l.rebalance()
 	if time.Since(l.swept) > 15*time.Second {
 		l.swept = time.Now()
 		go l.n.sweep(true)

@@ -157,6 +157,8 @@ func (s *State) run(e *Entry) Result {
 		return r.place(e)
 	case KindMove:
 		return s.move(e)
+	case KindWish:
+		return s.wish(e)
 	case KindGrant:
 		return r.grant(e)
 	case KindFault:
@@ -296,7 +298,7 @@ func (s *State) move(e *Entry) Result {
 	if x.Inc != e.Inc {
 		return refuse("slot %d has incarnation %d, not %d", e.Slot, x.Inc, e.Inc)
 	}
-	x.Owner, x.Inc, x.Done = e.To, x.Inc+1, nil
+	x.Owner, x.Inc, x.Done, x.Next = e.To, x.Inc+1, nil, ""
 	r.Moves++
 	return Result{}
 }

@@ -14,7 +14,7 @@ import (
 
 // control lists the verbs that steer a running fabric's time.
 func (a *app) control() []*cobra.Command {
-	return []*cobra.Command{a.pause(), a.resume(), a.step(), a.pace(), a.stop()}
+	return []*cobra.Command{a.pause(), a.resume(), a.step(), a.pace(), a.stop(), a.move()}
 }
 
 // instant prints the virtual time a command got.

@@ -65,6 +65,9 @@ func (a *app) showStatus(s *coord.Status) error {
 	fmt.Fprintf(w, "\nSLOT\tOWNER\tGEN\tDEVICES\tSTATE\tWINDOW\tWINDOWS/S\tWAITING\tB/WINDOW\tRESENT\n")
 	for _, x := range s.Run.Slots {
 		p := x.Report
+		if x.Next != "" {
+			p.State += ", moves to " + x.Next
+		}
 		wall := float64(p.WallNS) / 1e9
 		fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%s\t%d\t%.0f\t%.0f%%\t%.0f\t%d\n", x.Slot, x.Owner, x.Inc, x.Devices, p.State, p.N,
 			ratio(float64(p.Windows), wall), 100*ratio(float64(p.WaitNS)/1e9, wall), ratio(float64(p.BytesOut), float64(p.Windows)), p.Resent)
