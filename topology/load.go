@@ -216,10 +216,10 @@ func (p *Plan) longestTimer() clock.Duration {
 func (q *QPParams) longestTimer() clock.Duration {
 	const unit = 4096 * clock.Nanosecond
 	t := q.TimeoutFloor
-	if q.Timeout > 0 {
-		t = max(t, unit<<q.Timeout)
+	if n := max(q.Timeout, q.AltTimeout); n > 0 {
+		t = max(t, unit<<n)
 	}
-	if q.ConnectCM {
+	if q.ConnectCM || q.TimeoutMode == TimeoutLinux || q.TimeoutMode == TimeoutExact {
 		t = max(t, 2*(2*unit<<q.PacketLife+unit<<q.AckDelay)) // rounded up to a power of two
 	}
 	if q.WindowT4 {

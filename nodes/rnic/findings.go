@@ -150,10 +150,18 @@ func seconds(d clock.Duration) string {
 	return fmt.Sprintf("%d.%06d", us/1000000, us%1000000)
 }
 
-// observe keeps of a note what findings need.
-func (r *RNIC) observe(p *pair, n *qp.Note) {
+// observe keeps of a note what findings need. A step of a finite retry or RNR
+// ladder counts as progress (model-rules, "Ends"): the ladder ends by itself.
+func (r *RNIC) observe(now clock.Time, p *pair, n *qp.Note) {
 	switch n.Kind {
+	case qp.NoteTimeout:
+		if p.finiteRetries() {
+			r.lastProgress = now
+		}
 	case qp.NoteRnrRecv:
+		if p.q.Config().RNRRetry != 7 {
+			r.lastProgress = now
+		}
 		r.st.rnrWaits++
 		r.st.rnrLost += uint64(n.X)
 		p.heard = true
@@ -162,4 +170,12 @@ func (r *RNIC) observe(p *pair, n *qp.Note) {
 	case qp.NoteQPError:
 		p.died = p.died || n.Reason == uint8(qp.RetryExcErr)
 	}
+}
+
+// finiteRetries reports whether timeouts alone end in an error completion:
+// not with endless retries, nor where sequence NAKs reload the counter.
+func (p *pair) finiteRetries() bool {
+	c := p.q.Config()
+	reloads := c.NakReload || c.Recovery == qp.GoBack0
+	return !(c.RetryCnt == 7 && c.Retry7Infinite) && !(reloads && p.heard)
 }

@@ -219,7 +219,7 @@ func (r *RNIC) notes(now clock.Time, p *pair) {
 			r.broken(p, n)
 			continue
 		}
-		r.observe(p, n)
+		r.observe(now, p, n)
 		if int(n.Kind) >= len(noteKinds) || noteKinds[n.Kind] == record.None {
 			continue
 		}

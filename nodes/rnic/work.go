@@ -135,9 +135,6 @@ func (r *RNIC) waiting() int64 {
 func (r *RNIC) request(i int32, fl *flow) qp.WR {
 	f := fl.f
 	wr := qp.WR{ID: uint64(i)<<idBits | uint64(fl.posted)&(1<<idBits-1), VA: vaOf(f), Len: f.Size, RKey: KeyGood, Verb: qp.Verb(f.Verb)}
-	if f.Verb == topology.SendInv {
-		wr.Imm = KeyGood
-	}
 	if o := f.Opt; o != nil {
 		wr.Fence, wr.Unsignalled = o.Fence, o.Unsignalled
 		switch o.RKey {
@@ -152,6 +149,9 @@ func (r *RNIC) request(i int32, fl *flow) qp.WR {
 		case topology.FetchAdd:
 			wr.Swap = o.Add
 		}
+	}
+	if f.Verb == topology.SendInv {
+		wr.Imm = wr.RKey // the key it invalidates
 	}
 	return wr
 }
