@@ -36,7 +36,7 @@ workload:
   - {name: w, from: rnic1, to: rnic4, verb: write, size: 100KB, count: 3}
   - {name: r, from: rnic2, to: rnic5, verb: read, size: 60KB, count: 4, window: 2}
   - {name: a, from: rnic3, to: rnic6, verb: fetch-add, add: 5, count: 20}
-  - {name: u, from: rnic6, to: rnic1, transport: udp, size: 200KB, rate: 3Gbps}
+  - {name: u, from: rnic6, to: rnic1, transport: udp, size: 20KB, count: 10, rate: 3Gbps}
 faults:
   - {name: noise, kind: loss, target: "leaf1:uplink1", at: 0us, for: 400us, probability: 0.02}
   - {name: dirty, kind: ber, target: "leaf2:uplink2", at: 10us, to: 1e-6}

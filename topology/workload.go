@@ -204,7 +204,7 @@ func decodeOpt(n *node) *WorkOpt {
 // request that fits a jumbo frame, else what an Ethernet of 1500 B carries.
 func (w *work) packet(n *node, field string) int {
 	p := int64(1472)
-	if s := n.size("size"); s > p && s <= jumboFrame-udpFrame && !n.has("pattern") && !n.has("rows") {
+	if s := n.size("size"); s > p && s <= jumboFrame-udpFrame && n.str("pattern") != "poisson" && !n.has("rows") {
 		p = s
 	}
 	switch {

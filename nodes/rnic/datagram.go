@@ -20,6 +20,24 @@ func (fl *flow) total() int64 {
 	return fl.f.Size * max(fl.f.Count, 1)
 }
 
+// datagramSize is the payload of the next datagram: a full one, or what is left
+// of the request, whose bytes no other shares a datagram with.
+func (fl *flow) datagramSize() int64 {
+	if fl.f.Size <= 0 {
+		return 0
+	}
+	return min(int64(fl.f.Packet), fl.f.Size-fl.posted%fl.f.Size)
+}
+
+// datagrams is how many datagrams the bytes posted so far took.
+func (fl *flow) datagrams() uint32 {
+	if fl.f.Size <= 0 {
+		return 1
+	}
+	n, p := fl.f.Size, int64(fl.f.Packet)
+	return uint32(fl.posted/n*((n+p-1)/p) + (fl.posted%n+p-1)/p)
+}
+
 // datagramDue starts a stream, or lets its next datagram into the ring.
 func (r *RNIC) datagramDue(now clock.Time, i int32, fl *flow) {
 	if fl.posted == 0 && fl.began == 0 {
@@ -43,37 +61,45 @@ func (r *RNIC) datagramTurn(now clock.Time, i int, p *txPort, n int32, f *wire.F
 		return false
 	}
 	fl.inRing = false
-	size := int64(fl.f.Packet)
-	if t := fl.total(); t >= 0 {
-		size = min(size, t-fl.posted)
-	}
+	size := fl.datagramSize()
 	*f = wire.Frame{
 		Kind: wire.KindUDP, Src: r.k, Dst: fl.f.To, SPort: fl.f.SPort, TOS: fl.f.DSCP << 2, TTL: 64, Iter: 1,
 		Len: uint16(max(size+udpHeaders, wire.MinFrame)), B: uint64(size), A: uint64(fl.f.ID),
 	}
 	fl.posted += size
-	f.Index = uint32((fl.posted + int64(fl.f.Packet) - 1) / int64(fl.f.Packet))
+	f.Index = fl.datagrams()
 	r.lastProgress = now
+	between := fl.f.Size <= 0 || fl.posted%fl.f.Size == 0
+	if between { // a request ends when its last datagram is sent: nobody answers
+		fl.done++
+		r.st.samples.Add(fl.f.ID, fl.due, now, report.Success)
+	}
 	if t := fl.total(); t >= 0 && fl.posted >= t {
-		fl.done = fl.posted
 		r.outstanding--
-		r.st.samples.Add(fl.f.ID, fl.began, now, report.Success)
 		return true
 	}
-	r.paceDatagram(now, n, fl, int64(f.Len)+wire.Overhead)
+	r.paceDatagram(now, n, fl, int64(f.Len)+wire.Overhead, between)
 	return true
 }
 
-// paceDatagram plans the stream's next turn: by its rate, or at once.
-func (r *RNIC) paceDatagram(now clock.Time, n int32, fl *flow, bytes int64) {
+// paceDatagram plans the stream's next turn: by its rate and, between requests,
+// its interval; or at once.
+func (r *RNIC) paceDatagram(now clock.Time, n int32, fl *flow, bytes int64, between bool) {
 	if fl.f.Rate > 0 {
 		d, c := fl.f.Rate.Serialise(bytes, fl.carry)
 		fl.carry = c
 		fl.next = clock.Max(fl.next, now).Add(d)
-		if fl.next > now {
-			r.start.push(due{fl.next, n})
-			return
-		}
+	}
+	next := clock.Max(fl.next, now)
+	if between && fl.f.Interval > 0 {
+		next = clock.Max(next, fl.began.Add(fl.f.Interval*clock.Duration(fl.done)))
+	}
+	if between {
+		fl.due = next
+	}
+	if next > now {
+		r.start.push(due{next, n})
+		return
 	}
 	fl.inRing = true
 	r.data.push(n*senders + sendUDP)

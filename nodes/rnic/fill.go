@@ -87,7 +87,7 @@ func (r *RNIC) fillFlow(part *report.Part, fl *flow) {
 		return
 	}
 	if f.Transport != topology.RC {
-		fp.SentBytes, tell = fl.posted, true
+		fp.Posted, fp.SentBytes, tell = fl.done, fl.posted, true
 		if t := fl.total(); t < 0 || fl.posted < t {
 			fp.Why = fmt.Sprintf("%d of %d bytes sent", fl.posted, t)
 		}

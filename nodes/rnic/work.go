@@ -13,7 +13,7 @@ type flow struct {
 	pair   int32        // local, -1 for datagrams
 	posted int64        // requests posted (datagrams: bytes sent)
 	done   int64        // completed, with any status
-	due    clock.Time   // of the next request by interval
+	due    clock.Time   // of the next request by interval; datagrams: start of the one in hand
 	starts []clock.Time // of requests outstanding, oldest first
 	gate   int64        // messages of the gate flow received here
 	next   clock.Time   // datagrams: next allowed by the pace
