@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,22 +23,34 @@ type value struct {
 	Unit   string `json:"unit"`
 }
 
+type counterFlags struct {
+	viewFlags
+	Zero  bool   `flag:"zero,z" help:"show counters that are 0 too"`
+	Watch bool   `flag:"watch" help:"of a running fabric: show what changes, with rates, until the run ends"`
+	Every string `flag:"every" help:"with --watch: wall time between two looks"`
+}
+
 func (a *app) counters() *cobra.Command {
-	f := struct {
-		Dir  string `flag:"dir,f" help:"output directory of a run"`
-		Zero bool   `flag:"zero,z" help:"show counters that are 0 too"`
-	}{Dir: "."}
+	f := counterFlags{Every: "1s"}
 	return a.command(verb{
-		use: "counters [DEVICE[:PORT]] [-f DIR] [--zero]", short: "Show the counters of a run",
-		long:    "Counters are those of the end of the run in DIR.",
-		example: "  emuctl run examples/incast.yaml --out out\n  emuctl counters leaf2:4 -f out",
+		use: "counters [DEVICE[:PORT]] [--watch] [-f DIR] [--nats URL --creds FILE]", short: "Show the counters of a run",
+		long: `Counters are those of a cluster's current run, read in all its processes right
+before the same window, or with -f those of the end of the run in DIR.`,
+		example: "  emuctl run examples/incast.yaml --out out\n  emuctl counters leaf2:4 -f out\n  emuctl counters leaf1 --watch",
 		args:    cobra.MaximumNArgs(1), flags: &f,
-		run: func(_ context.Context, args []string) error {
+		run: func(ctx context.Context, args []string) error {
+			where := slices.Concat(args, []string{""})[0]
+			if !f.inDir() {
+				return a.liveCounters(ctx, &f, where)
+			}
+			if f.Watch {
+				return errors.New("--watch is of a running fabric: leave -f out")
+			}
 			r, err := report.ReadResult(f.Dir)
 			if err != nil {
 				return err
 			}
-			vals, err := a.values(counters.FromResult(r), slices.Concat(args, []string{""})[0], func(p counters.Point) bool { return f.Zero || p.Value != 0 })
+			vals, err := a.values(counters.FromResult(r), where, func(p counters.Point) bool { return f.Zero || p.Value != 0 })
 			if err != nil {
 				return err
 			}

@@ -21,6 +21,7 @@ type qpFlags struct {
 	fileFlags
 	Dir string `flag:"dir,d" help:"output directory of a run; its resolved file is run again, which gives the same story"`
 	Max int    `flag:"max,n" help:"lines of the story, 0 = all"`
+	clusterFlags
 }
 
 // qpOut is what `emuctl qp --json` prints.
@@ -92,13 +93,14 @@ type qpCounts struct {
 func (a *app) qp() *cobra.Command {
 	f := qpFlags{Max: 200}
 	return a.command(verb{
-		use: "qp DEVICE [QPN] [-f FILE|-d DIR]", short: "The story of a queue pair and its context",
+		use: "qp DEVICE [QPN] [-f FILE|-d DIR] [--nats URL --creds FILE]", short: "The story of a queue pair and its context",
 		long: `Runs the fabric and tells what one queue pair of DEVICE went through: each
 transmission with its virtual time and cause, retries left and how long they last,
 what overlapped (faults on the way, pauses, RNR waits), and, when it failed, which
 timeout would have survived, found by running again with others. Then its context:
 timers proposed, negotiated and in force, counters, PSNs, path. Without QPN it
-lists the queue pairs of the device. A run's directory is run again: same story.`,
+lists the queue pairs of the device. A run's directory is run again: same story.
+Without -f and -d it shows the context in a cluster's current run, as it stands.`,
 		example: "  emuctl qp rnic1 -f examples/two-racks.yaml\n  emuctl qp rnic1 0x11 -f examples/two-racks.yaml --set 'faults=[{name: cut, kind: link-down, target: \"rnic1:1\", at: 100us}]'",
 		args:    cobra.RangeArgs(1, 2), flags: &f,
 		run: func(ctx context.Context, args []string) error { return a.runQP(ctx, args, &f) },
@@ -117,12 +119,15 @@ func (f *qpFlags) files() ([]string, error) {
 		}
 		return []string{p}, nil
 	case len(f.File) == 0:
-		return nil, fmt.Errorf("which run? -f FILE runs a fabric, -d DIR one that was run with --out DIR")
+		return nil, fmt.Errorf("which run? -f FILE runs a fabric, -d DIR one that was run with --out DIR; no cluster is named or current")
 	}
 	return f.File, nil
 }
 
 func (a *app) runQP(ctx context.Context, args []string, f *qpFlags) error {
+	if _, err := f.target(); err == nil && f.Dir == "" && len(f.File) == 0 {
+		return a.liveQP(ctx, &f.clusterFlags, args[0], slices.Concat(args[1:], []string{""})[0])
+	}
 	files, err := f.files()
 	if err != nil {
 		return err
@@ -138,11 +143,11 @@ func (a *app) runQP(ctx context.Context, args []string, f *qpFlags) error {
 	if len(args) == 1 {
 		return a.listQPs(ctx, l.plan, k)
 	}
-	qpn, err := strconv.ParseUint(args[1], 0, 24)
+	qpn, err := parseQPN(args[1])
 	if err != nil {
-		return fmt.Errorf("QPN %q: a number of 24 bits, such as 17 or 0x11", args[1])
+		return err
 	}
-	q := qpOf(l.plan, k, uint32(qpn))
+	q := qpOf(l.plan, k, qpn)
 	if q == nil {
 		return fmt.Errorf("%s has no QP 0x%x; `emuctl qp %s` lists them", args[0], qpn, args[0])
 	}
@@ -163,6 +168,14 @@ func (a *app) runQP(ctx context.Context, args []string, f *qpFlags) error {
 		o.Story, o.Left = o.Story[:f.Max], n-f.Max
 	}
 	return a.showQP(o)
+}
+
+func parseQPN(s string) (uint32, error) {
+	n, err := strconv.ParseUint(s, 0, 24)
+	if err != nil {
+		return 0, fmt.Errorf("QPN %q: a number of 24 bits, such as 17 or 0x11", s)
+	}
+	return uint32(n), nil
 }
 
 // qpOf finds a queue pair by one of its ends.
@@ -255,24 +268,38 @@ func (a *app) listQPs(ctx context.Context, plan *topology.Plan, k uint32) error 
 		return exitError{report.ExitFailed, err}
 	}
 	node, _ := fabric.Nodes[plan.RNICs[k-1]].(*rnic.RNIC)
-	type row struct {
-		QPN     string    `json:"qpn"`
-		Flows   []string  `json:"flows"`
-		Context qpContext `json:"context"`
-		Resent  uint64    `json:"retransmitted_packets"`
-	}
-	rows := []row{}
+	var cs []rnic.QPContext
 	for _, n := range node.QPNs() {
-		c, ok := node.QPContext(n)
-		if !ok {
-			continue
+		if c, ok := node.QPContext(n); ok {
+			cs = append(cs, c)
 		}
-		r := row{QPN: fmt.Sprintf("0x%x", n), Context: contextOf(plan, &c, k), Resent: c.Retransmitted}
+	}
+	return a.showQPs(qpRows(plan, cs, k))
+}
+
+// qpRow is a queue pair of a list.
+type qpRow struct {
+	QPN     string    `json:"qpn"`
+	Flows   []string  `json:"flows"`
+	Context qpContext `json:"context"`
+	Resent  uint64    `json:"retransmitted_packets"`
+}
+
+// qpRows describes queue pairs of RNIC number k.
+func qpRows(plan *topology.Plan, cs []rnic.QPContext, k uint32) []qpRow {
+	rows := []qpRow{}
+	for i := range cs {
+		c := &cs[i]
+		r := qpRow{QPN: fmt.Sprintf("0x%x", c.QPN), Context: contextOf(plan, c, k), Resent: c.Retransmitted}
 		for _, id := range plan.QPs[c.QP].Flows {
 			r.Flows = append(r.Flows, plan.FlowName(&plan.Flows[id]))
 		}
 		rows = append(rows, r)
 	}
+	return rows
+}
+
+func (a *app) showQPs(rows []qpRow) error {
 	if a.json {
 		return a.printJSON(rows)
 	}

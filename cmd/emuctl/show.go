@@ -31,32 +31,36 @@ var views = map[string][]column{
 }
 
 func (a *app) show() *cobra.Command {
-	f := struct {
-		Dir  string `flag:"dir,f" help:"output directory of a run"`
-		Zero bool   `flag:"zero,z" help:"show rows without any count too"`
-	}{Dir: "."}
+	var f struct {
+		viewFlags
+		Zero bool `flag:"zero,z" help:"show rows without any count too"`
+	}
 	subjects := slices.Sorted(maps.Keys(views))
 	subjects = append(subjects, "pfc", "rdma")
 	slices.Sort(subjects)
 	return a.command(verb{
-		use: "show " + strings.Join(subjects, "|") + " [DEVICE] [-f DIR]", short: "Show PFC, queues, watermarks, ECN, drops or RDMA counters",
-		long:    "The tables follow `show pfc counters`, `show queue counters`, `show priority-group\nwatermark`, `pfcwd show stats` and `rdma statistic`. DEVICE may be DEVICE:PORT.",
+		use: "show " + strings.Join(subjects, "|") + " [DEVICE] [-f DIR] [--nats URL --creds FILE]", short: "Show PFC, queues, watermarks, ECN, drops or RDMA counters",
+		long:    "The tables follow `show pfc counters`, `show queue counters`, `show priority-group\nwatermark`, `pfcwd show stats` and `rdma statistic`. DEVICE may be DEVICE:PORT.\nWithout -f they are those of a cluster's current run.",
 		example: "  emuctl run examples/incast.yaml --out out\n  emuctl show pfc -f out\n  emuctl show queue leaf2 -f out",
 		args:    cobra.RangeArgs(1, 2), flags: &f,
-		run: func(_ context.Context, args []string) error {
+		run: func(ctx context.Context, args []string) error {
 			if !slices.Contains(subjects, args[0]) {
 				return fmt.Errorf("show %q: want one of %s", args[0], strings.Join(subjects, ", "))
+			}
+			where := slices.Concat(args[1:], []string{""})[0]
+			if !f.inDir() {
+				return a.liveShow(ctx, &f.clusterFlags, args[0], where, f.Zero)
 			}
 			r, err := report.ReadResult(f.Dir)
 			if err != nil {
 				return err
 			}
-			return a.runShow(counters.FromResult(r), r, args[0], slices.Concat(args[1:], []string{""})[0], f.Zero)
+			return a.runShow(counters.FromResult(r), r.Totals.DropsByReason, args[0], where, f.Zero)
 		},
 	})
 }
 
-func (a *app) runShow(s *counters.Snapshot, r *report.Result, what, where string, zero bool) error {
+func (a *app) runShow(s *counters.Snapshot, drops map[string]uint64, what, where string, zero bool) error {
 	want := func(p counters.Point) bool {
 		return slices.ContainsFunc(views[what], func(c column) bool { return c.id == p.ID })
 	}
@@ -80,8 +84,8 @@ func (a *app) runShow(s *counters.Snapshot, r *report.Result, what, where string
 		return err
 	}
 	t := report.NewTable("reason", "frames")
-	for _, k := range slices.Sorted(maps.Keys(r.Totals.DropsByReason)) {
-		if n := r.Totals.DropsByReason[k]; n > 0 || zero {
+	for _, k := range slices.Sorted(maps.Keys(drops)) {
+		if n := drops[k]; n > 0 || zero {
 			t.AppendRow([]any{k, n})
 		}
 	}

@@ -13,20 +13,24 @@ import (
 	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/report/counters"
 	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/topology"
 )
 
 type topFlags struct {
 	File  []string `flag:"file,f" help:"fabric file to run (repeatable, later ones overlay)"`
 	Set   []string `flag:"set" help:"override one value: path=value (repeatable)"`
-	Every string   `flag:"every" help:"virtual time between two pictures"`
+	Every string   `flag:"every" help:"time between two pictures: virtual with -f, wall of a running fabric (default 1s)"`
+	clusterFlags
 }
 
 func (a *app) top() *cobra.Command {
-	f := topFlags{Every: "100us"}
+	var f topFlags
 	return a.command(verb{
-		use: "top -f FILE [--every 100us]", short: "Watch a run: links by load, queues by depth, pauses, queue pairs in trouble",
+		use: "top [-f FILE] [--every 100us] [--nats URL --creds FILE]", short: "Watch a run: links by load, queues by depth, pauses, queue pairs in trouble",
 		long: `Runs the fabric of -f and shows it while it runs. p holds and resumes the run, n
-advances it by one picture, q ends it. Without a terminal the last picture is printed.`,
+advances it by one picture, q ends it. Without a terminal the last picture is printed.
+Without -f it shows a cluster's current run; p pauses and resumes that one, q only
+ends the view.`,
 		example: "  emuctl top -f examples/incast.yaml --every 10us",
 		args:    cobra.NoArgs, flags: &f,
 		run: func(ctx context.Context, _ []string) error { return a.runTop(ctx, &f) },
@@ -35,7 +39,10 @@ advances it by one picture, q ends it. Without a terminal the last picture is pr
 
 func (a *app) runTop(ctx context.Context, f *topFlags) error {
 	if len(f.File) == 0 {
-		return errors.New("top: -f FILE names the fabric to run")
+		return a.liveTop(ctx, f)
+	}
+	if f.Every == "" {
+		f.Every = "100us"
 	}
 	span, err := time.ParseDuration(f.Every)
 	if err != nil || span <= 0 {
@@ -47,7 +54,7 @@ func (a *app) runTop(ctx context.Context, f *topFlags) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := newTopRun(l, clock.Duration(span)*clock.Nanosecond)
+	t := newTopRun(l.plan, clock.Duration(span)*clock.Nanosecond)
 	if !a.outTTY {
 		res, err := sim.Run(ctx, l.plan, t.options(func(picture) {}))
 		if err != nil {
@@ -67,7 +74,7 @@ func (a *app) runTop(ctx context.Context, f *topFlags) error {
 
 // topRun feeds pictures of a run, and holds it when asked.
 type topRun struct {
-	l       *loaded
+	plan    *topology.Plan
 	every   clock.Duration
 	cur     *counters.Snapshot
 	last    picture
@@ -76,8 +83,8 @@ type topRun struct {
 	held    chan bool     // of capacity 1: whether it is held
 }
 
-func newTopRun(l *loaded, every clock.Duration) *topRun {
-	t := &topRun{l: l, every: every, trouble: map[string]*trouble{}, gate: make(chan struct{}, 1), held: make(chan bool, 1)}
+func newTopRun(plan *topology.Plan, every clock.Duration) *topRun {
+	t := &topRun{plan: plan, every: every, trouble: map[string]*trouble{}, gate: make(chan struct{}, 1), held: make(chan bool, 1)}
 	t.held <- false
 	return t
 }
@@ -108,7 +115,7 @@ func (t *topRun) options(show func(picture)) sim.Options {
 		Sample: func(at clock.Time, f *sim.Fabric) {
 			s := &counters.Snapshot{}
 			f.Snapshot(at, s)
-			t.last = picture{plan: t.l.plan, before: t.cur, now: s, hops: f.Engine.Totals().Hops, trouble: t.worst()}
+			t.last = picture{plan: t.plan, before: t.cur, now: s, hops: f.Engine.Totals().Hops, trouble: t.worst()}
 			t.cur = s
 			show(t.last)
 			on := <-t.held
@@ -137,9 +144,15 @@ type topDone struct {
 	err error
 }
 
+// steered is a run that can be held.
+type steered interface {
+	hold(on bool)
+	step()
+}
+
 // topModel is the terminal's side.
 type topModel struct {
-	run    *topRun
+	run    steered
 	pic    picture
 	w, h   int
 	held   bool
@@ -159,7 +172,10 @@ func (m *topModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.err = msg.err; m.err != nil {
 			return m, tea.Quit
 		}
-		m.status = msg.res.Verdict + ", q ends"
+		m.status = "ended, q ends the view"
+		if msg.res != nil {
+			m.status = msg.res.Verdict + ", q ends"
+		}
 	case tea.KeyPressMsg:
 		switch msg.String() {
 		case "q", "ctrl+c", "esc":
@@ -168,7 +184,9 @@ func (m *topModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.held = !m.held
 			m.run.hold(m.held)
 		case "n":
-			m.run.step()
+			if m.held {
+				m.run.step()
+			}
 		}
 	}
 	return m, nil

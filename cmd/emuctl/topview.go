@@ -30,7 +30,7 @@ type trouble struct {
 
 // count books a record under its queue pair: requester, responder, QPN.
 func (t *topRun) count(r *record.Record) {
-	plan := t.l.plan
+	plan := t.plan
 	if r.Src == 0 || r.Dst == 0 || int(max(r.Src, r.Dst)) > len(plan.RNICs) {
 		return
 	}

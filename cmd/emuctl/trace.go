@@ -14,20 +14,24 @@ import (
 
 func (a *app) trace() *cobra.Command {
 	f := struct {
-		Dir string `flag:"dir,f" help:"output directory of a run"`
-		Max int    `flag:"max,n" help:"chains to show, 0 = all"`
-	}{Dir: ".", Max: 20}
+		viewFlags
+		Max int `flag:"max,n" help:"chains to show, 0 = all"`
+	}{Max: 20}
 	return a.command(verb{
-		use: "trace [FLOW] [-f DIR]", short: "Tell the retransmit chains of a flow",
+		use: "trace [FLOW] [-f DIR] [--nats URL --creds FILE]", short: "Tell the retransmit chains of a flow",
 		long: `FLOW is a workload line, or a single flow as flows.csv names it; without it all
 chains are told. Each line is a step: time, time since the step before, device,
-what happened; the arrow names the step that caused it.`,
+what happened; the arrow names the step that caused it. Without -f the chains are
+those of a cluster's current run so far.`,
 		example: "  emuctl run examples/incast.yaml --set switches.all.pfc.headroom=0B --out out\n  emuctl trace burst -f out",
 		args:    cobra.MaximumNArgs(1), flags: &f,
-		run: func(_ context.Context, args []string) error {
+		run: func(ctx context.Context, args []string) error {
 			flow := ""
 			if len(args) > 0 {
 				flow = args[0]
+			}
+			if !f.inDir() {
+				return a.liveTrace(ctx, &f.clusterFlags, flow, f.Max)
 			}
 			return a.runTrace(f.Dir, flow, f.Max)
 		},
@@ -39,17 +43,27 @@ func (a *app) runTrace(dir, flow string, most int) error {
 	if err != nil {
 		return err
 	}
-	var lines []chain.Line
-	for _, l := range all {
-		if flow == "" || l.Flow == flow || l.Line == flow {
-			lines = append(lines, l)
-		}
-	}
+	lines := ofFlow(all, flow)
 	if len(lines) == 0 {
 		if err := knownFlow(dir, flow); err != nil {
 			return err
 		}
 	}
+	return a.tellChains(lines, most)
+}
+
+// ofFlow picks the chains of a flow or a workload line; "" is all.
+func ofFlow(all []chain.Line, flow string) (lines []chain.Line) {
+	for _, l := range all {
+		if flow == "" || l.Flow == flow || l.Line == flow {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// tellChains prints chains, most of them at most.
+func (a *app) tellChains(lines []chain.Line, most int) error {
 	if a.json {
 		return a.printJSON(lines)
 	}

@@ -107,6 +107,27 @@ func Counters(plan *topology.Plan, seen []coord.Seen) (*counters.Snapshot, error
 	return out, nil
 }
 
+// Arg writes the argument of a question.
+func Arg(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("emu: argument of a look: " + err.Error()) // a number or a name
+	}
+	return b
+}
+
+// QueuePairs joins the answers to AskQPs: one slot has the device.
+func QueuePairs(seen []coord.Seen) (out []rnic.QPContext, err error) {
+	for i := range seen {
+		var l []rnic.QPContext
+		if err := json.Unmarshal(seen[i].Body, &l); err != nil {
+			return nil, fmt.Errorf("slot %d: %w", i, err)
+		}
+		out = append(out, l...)
+	}
+	return out, nil
+}
+
 // Take adds the answers to AskNotes. Where a share has let go of notes that m
 // has not seen, they come from its blobs.
 func (m *Notes) Take(seen []coord.Seen, fetch func(sum string) ([]byte, error)) error {
@@ -140,8 +161,7 @@ func (m *Notes) Take(seen []coord.Seen, fetch func(sum string) ([]byte, error)) 
 func (m *Notes) Ask(run string) coord.Look {
 	q := coord.Look{Run: run, What: AskNotes}
 	for i := range m.shares {
-		b, _ := json.Marshal(m.Cursor(i))
-		q.Args = append(q.Args, b)
+		q.Args = append(q.Args, Arg(m.Cursor(i)))
 	}
 	return q
 }

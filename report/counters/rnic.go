@@ -43,8 +43,9 @@ var rnicFields = []rnicField{
 
 // IDs of RNIC counters that others refer to.
 var (
-	RNICTxBytes = rnicID("rnic_tx_bytes")
-	RNICRxBytes = rnicID("rnic_rx_bytes")
+	RNICTxPackets = rnicID("tx_packets")
+	RNICTxBytes   = rnicID("rnic_tx_bytes")
+	RNICRxBytes   = rnicID("rnic_rx_bytes")
 )
 
 func rnicID(name string) ID {
