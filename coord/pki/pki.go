@@ -152,20 +152,24 @@ func routes(o Options, host string) string {
 			to = append(to, fmt.Sprintf("\"nats-route://%s:%d\"", h, ClusterPort))
 		}
 	}
-	return fmt.Sprintf(`server_name: "%s"
+	// Servers tell each other and clients where else to connect: by the name that
+	// is in the certificate, not by the address they happen to have.
+	return fmt.Sprintf(`server_name: "%[1]s"
+client_advertise: "%[1]s:%[7]d"
 cluster {
   name: "rocemu"
-  port: %d
-  routes: [%s]
+  port: %[2]d
+  advertise: "%[1]s:%[2]d"
+  routes: [%[3]s]
   tls {
-    cert_file: "%s"
-    key_file: "%s"
-    ca_file: "%s"
+    cert_file: "%[4]s"
+    key_file: "%[5]s"
+    ca_file: "%[6]s"
     verify: true
     timeout: 5
   }
 }
-`, host, ClusterPort, strings.Join(to, ", "), o.path(CertFile(host)), o.path(KeyFile(host)), o.path(CAFile))
+`, host, ClusterPort, strings.Join(to, ", "), o.path(CertFile(host)), o.path(KeyFile(host)), o.path(CAFile), o.Port)
 }
 
 // path is how a configuration names a file: an absolute directory is written
