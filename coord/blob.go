@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -150,6 +151,53 @@ func openObjects(ctx context.Context, js jetstream.JetStream, replicas int) (Blo
 		return nil, fmt.Errorf("coord: object store: %w", err)
 	}
 	return jsBlobs{o}, nil
+}
+
+// awaitObjects opens the object store; servers that form a cluster take seconds
+// until they have a leader for it. nil: the servers have no JetStream.
+func awaitObjects(ctx context.Context, js jetstream.JetStream, replicas int, wait time.Duration) (Blobs, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for {
+		try, stop := context.WithTimeout(ctx, 5*time.Second)
+		_, err := js.AccountInfo(try)
+		var o Blobs
+		if err == nil {
+			o, err = openObjects(try, js, replicas)
+		}
+		stop()
+		switch {
+		case err == nil:
+			return o, nil
+		case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+			return nil, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// storeBlob puts a blob, again and again while the shared store is away, for up to
+// limit. A full disk is not waited for.
+func storeBlob(ctx context.Context, to Blobs, b []byte, limit time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		try, stop := context.WithTimeout(ctx, 10*time.Second+time.Duration(len(b))*time.Microsecond)
+		sum, err := to.Put(try, b)
+		stop()
+		if err == nil || errors.Is(err, syscall.ENOSPC) {
+			return sum, err
+		}
+		select {
+		case <-ctx.Done():
+			return "", err
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
 }
 
 // Put implements Blobs.

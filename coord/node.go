@@ -162,16 +162,14 @@ func (n *Node) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	jctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if _, err := js.AccountInfo(jctx); err == nil {
-		o, err := openObjects(jctx, js, n.cfg.JetReplicas)
-		if err != nil {
-			return err
-		}
+	o, err := awaitObjects(ctx, js, n.cfg.JetReplicas, max(5*time.Second, n.cfg.Dialer.Wait))
+	if err != nil {
+		return err
+	}
+	if o != nil {
 		l.shared = append(l.shared, o)
 	} else {
-		n.log.Warn("no JetStream: states are kept on local disks only", "err", err)
+		n.log.Warn("no JetStream: states are kept on local disks only")
 	}
 	n.blobs = l
 	return nil

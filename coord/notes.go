@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 // notes is a slot's log of what was noted, on its way into blobs: cut at each
@@ -68,7 +69,7 @@ func (l *notes) store(ctx context.Context, blobs Blobs, cut int) ([]string, erro
 	for i := range head {
 		p := &head[i]
 		if p.sum == "" {
-			s, err := blobs.Put(ctx, p.data)
+			s, err := storeBlob(ctx, blobs, p.data, 2*time.Minute)
 			if err != nil {
 				return nil, err
 			}

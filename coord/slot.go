@@ -110,6 +110,14 @@ func (r *runner) execute(ctx context.Context) (err error) {
 	return r.linger(ctx, e, res.At) // others may still ask for batches
 }
 
+// giveUp is how long the run waits for what is away.
+func (n *Node) giveUp() time.Duration {
+	if n.cfg.GiveUp > 0 {
+		return n.cfg.GiveUp
+	}
+	return 2 * time.Minute
+}
+
 // restore loads the slot's state and returns the first window to exchange.
 func (r *runner) restore(ctx context.Context, e *actors.Engine) (uint64, error) {
 	if r.start == nil {
@@ -191,7 +199,7 @@ func (r *runner) keep(ctx context.Context, b clock.Time, n uint64, blob []byte, 
 	t0 := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	sum, err := r.node.blobs.Put(ctx, blob)
+	sum, err := storeBlob(ctx, r.node.blobs, blob, 2*time.Minute)
 	var log []string
 	if err == nil {
 		log, err = r.notes.store(ctx, r.node.blobs, noted)
@@ -218,9 +226,9 @@ func (r *runner) report(ctx context.Context, fab Fabric, res actors.Result) erro
 	if err != nil {
 		return err
 	}
-	sum, err := r.node.blobs.Put(ctx, b)
+	sum, err := storeBlob(ctx, r.node.blobs, b, r.node.giveUp())
 	if err != nil {
-		return err
+		return fmt.Errorf("the result of slot %d cannot be stored: %w", r.slot, err)
 	}
 	var log []string
 	if t, ok := fab.(Noter); ok {

@@ -14,16 +14,20 @@ import (
 	"github.com/rocemu/rocemu/actors/natsbus"
 	"github.com/rocemu/rocemu/coord"
 	"github.com/rocemu/rocemu/coord/client"
+	"github.com/rocemu/rocemu/coord/pki"
 )
 
 // machines is a cluster as it is on several machines: a NATS server and emud
 // processes that know nothing but its address.
 type machines struct {
 	local
-	t     testing.TB
-	dir   string
-	port  int
-	procs map[string]*exec.Cmd
+	t      testing.TB
+	dir    string
+	ports  []int
+	routes []int    // ports between NATS servers, when there are several
+	keys   string   // directory of keys, "" = anybody connects
+	with   []string // flags of every emud
+	procs  map[string]*exec.Cmd
 }
 
 func freePort(t testing.TB) int {
@@ -38,30 +42,99 @@ func freePort(t testing.TB) int {
 
 func newMachines(t testing.TB, coordinators, others int) *machines {
 	t.Helper()
-	m := &machines{t: t, dir: t.TempDir(), port: freePort(t), procs: map[string]*exec.Cmd{}}
+	return startMachines(t, 1, coordinators, others, nil)
+}
+
+// startMachines starts servers and processes; several servers form a cluster
+// that only admits holders of keys.
+func startMachines(t testing.TB, servers, coordinators, others int, edit func(*machines)) *machines {
+	t.Helper()
+	m := &machines{t: t, dir: t.TempDir(), procs: map[string]*exec.Cmd{}}
 	t.Cleanup(func() {
 		for n := range m.procs {
+			m.kill(n, syscall.SIGCONT)
 			m.kill(n, syscall.SIGKILL)
 		}
+		if t.Failed() {
+			m.logs()
+		}
 	})
-	m.nats()
+	for range servers {
+		m.ports, m.routes = append(m.ports, freePort(t)), append(m.routes, freePort(t))
+	}
+	if servers > 1 {
+		m.keys = filepath.Join(m.dir, "keys")
+		if _, err := pki.Init(pki.Options{Dir: m.keys, Hosts: []string{"127.0.0.1"}}); err != nil {
+			t.Fatal(err)
+		}
+		m.with = append(m.with, "--object-replicas", "3")
+	}
+	if edit != nil {
+		edit(m)
+	}
+	for i := range servers {
+		m.nats(i)
+	}
 	for i := range coordinators {
 		m.emud(fmt.Sprint("c", i+1), "--coordinator", "--bootstrap-expect", fmt.Sprint(coordinators))
 	}
 	for i := range others {
 		m.emud(fmt.Sprint("e", i+1))
 	}
-	c, err := client.Dial(natsbus.Dialer{URL: m.url(), Name: "test", Wait: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := m.dial()
 	m.local = local{nil, c, t}
 	m.until("all are up", func(s *coord.Status) bool { return s.Quorum && len(s.Nodes) == coordinators+others })
 	return m
 }
 
-func (m *machines) url() string { return fmt.Sprintf("nats://127.0.0.1:%d", m.port) }
+func (m *machines) dial() *client.Client {
+	m.t.Helper()
+	d := natsbus.Dialer{URL: m.url(), Name: "test", Wait: 20 * time.Second}
+	if m.keys != "" {
+		d.Seed = filepath.Join(m.keys, pki.UserSeed)
+		var err error
+		if d.TLS, err = pki.Load(m.key(pki.CAFile), m.key(pki.CertFile("127.0.0.1")), m.key(pki.KeyFile("127.0.0.1"))); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	c, err := client.Dial(d)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(c.Close)
+	return c
+}
+
+func (m *machines) key(name string) string { return filepath.Join(m.keys, name) }
+
+// logs shows the end of every process's log.
+func (m *machines) logs() {
+	l, _ := filepath.Glob(filepath.Join(m.dir, "*.log"))
+	for _, f := range l {
+		b, _ := os.ReadFile(f)
+		m.t.Logf("%s: …%s", filepath.Base(f), b[max(0, len(b)-2000):])
+	}
+}
+
+func (m *machines) url() string {
+	scheme := "nats"
+	if m.keys != "" {
+		scheme = "tls"
+	}
+	var l []string
+	for _, p := range m.ports {
+		l = append(l, fmt.Sprintf("%s://127.0.0.1:%d", scheme, p))
+	}
+	return strings.Join(l, ",")
+}
+
+// tls are the flags that name keys.
+func (m *machines) tls() []string {
+	if m.keys == "" {
+		return nil
+	}
+	return []string{"--tls-ca", m.key(pki.CAFile), "--tls-cert", m.key(pki.CertFile("127.0.0.1")), "--tls-key", m.key(pki.KeyFile("127.0.0.1"))}
+}
 
 func (m *machines) spawn(name string, args ...string) {
 	m.t.Helper()
@@ -79,12 +152,31 @@ func (m *machines) spawn(name string, args ...string) {
 	m.procs[name] = c
 }
 
-func (m *machines) nats() {
-	m.spawn("nats", "nats-server", "--port", fmt.Sprint(m.port), "--store", filepath.Join(m.dir, "js"))
+func natsName(i int) string { return fmt.Sprint("nats", i+1) }
+
+func (m *machines) nats(i int) {
+	name := natsName(i)
+	args := append([]string{"nats-server", "--name", name, "--port", fmt.Sprint(m.ports[i]), "--store", filepath.Join(m.dir, "js"+name)}, m.tls()...)
+	if m.keys != "" {
+		args = append(args, "--members", m.key(pki.MemberSeed), "--people", m.key(pki.UserSeed))
+	}
+	if len(m.ports) > 1 {
+		args = append(args, "--cluster", "chaos", "--cluster-port", fmt.Sprint(m.routes[i]))
+		for k, r := range m.routes {
+			if k != i {
+				args = append(args, "--route", fmt.Sprintf("nats://127.0.0.1:%d", r))
+			}
+		}
+	}
+	m.spawn(name, args...)
 }
 
 func (m *machines) emud(name string, args ...string) {
-	m.spawn(name, append([]string{"--name", name, "--nats", m.url(), "--data", filepath.Join(m.dir, name)}, args...)...)
+	all := append([]string{"--name", name, "--nats", m.url(), "--data", filepath.Join(m.dir, name)}, m.tls()...)
+	if m.keys != "" {
+		all = append(all, "--creds", m.key(pki.MemberSeed))
+	}
+	m.spawn(name, append(append(all, m.with...), args...)...)
 }
 
 // kill sends a signal; SIGKILL and SIGTERM also wait for the end.
@@ -124,9 +216,9 @@ func TestLosses(t *testing.T) {
 	m.until("another leader", func(s *coord.Status) bool { return s.Leader != "" && s.Leader != leader })
 	t.Logf("another leader after %v", time.Since(t0))
 	t.Logf("windows advance again after %v", m.recovered(id))
-	m.kill("nats", syscall.SIGKILL)
+	m.kill(natsName(0), syscall.SIGKILL)
 	time.Sleep(100 * time.Millisecond)
-	m.nats()
+	m.nats(0)
 	t.Logf("after the loss of NATS windows advance again after %v", m.recovered(id))
 	m.kill("e1", syscall.SIGTERM)
 	got, run, _ := m.result(id, nil)
