@@ -87,7 +87,7 @@ func (n *Node) serve() error {
 	for verb, kind := range fromClients {
 		errs = append(errs, s.AddEndpoint(verb, micro.HandlerFunc(func(q micro.Request) { go n.command(q, kind) }), micro.WithEndpointSubject(ctlPrefix+verb)))
 	}
-	for verb, h := range map[string]func([]byte) (any, error){"status": n.onStatus, "run": n.onRun, "blob": n.onBlob, "snapshots": n.onSnapshots} {
+	for verb, h := range map[string]func([]byte) (any, error){"status": n.onStatus, "run": n.onRun, "blob": n.onBlob, "snapshots": n.onSnapshots, "put": n.onUpload} {
 		errs = append(errs, s.AddEndpoint(verb, micro.HandlerFunc(func(q micro.Request) { go answer(q, h) }), micro.WithEndpointSubject(ctlPrefix+verb)))
 	}
 	return errors.Join(errs...)

@@ -9,6 +9,7 @@ const (
 	subjLedger = "emu.l"            // leader's feed of committed entries
 	subjSync   = "emu.sync"         // request: the whole state
 	subjLead   = "emu.lead"         // request to the leader: one entry
+	subjPiece  = "emu.piece"        // request to the leader: a piece of a submission
 	subjReport = "emu.k"            // checkpoint reports
 	ctlPrefix  = "emu.ctl."         // services for emuctl
 	queueAny   = "emu-coordinators" // any coordinator may answer

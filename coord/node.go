@@ -52,16 +52,17 @@ type Config struct {
 
 // Node is one emud: an agent that runs slots, and on a coordinator a voter.
 type Node struct {
-	cfg   Config
-	boot  string
-	conn  *natsbus.Conn // batches
-	ctl   *natsbus.Conn // control and bulk
-	bus   natsbus.Bus
-	rep   *Replica
-	cons  *consensus // nil unless a coordinator
-	lead  *leader
-	blobs Blobs
-	log   hclog.Logger
+	cfg     Config
+	boot    string
+	conn    *natsbus.Conn // batches
+	ctl     *natsbus.Conn // control and bulk
+	bus     natsbus.Bus
+	rep     *Replica
+	cons    *consensus // nil unless a coordinator
+	lead    *leader
+	uploads uploads
+	blobs   Blobs
+	log     hclog.Logger
 
 	mu      sync.Mutex
 	runs    map[int]*runner // by slot
@@ -206,6 +207,7 @@ func (n *Node) listen() error {
 		sub(subjBeat, n.lead.onBeat)
 		sub(subjReport, n.lead.onReport)
 		sub(subjLead, n.onLead)
+		sub(subjPiece, n.onPiece)
 		_, err := nc.QueueSubscribe(subjSync, queueAny, n.onSync)
 		errs = append(errs, err, n.serve())
 	}

@@ -56,7 +56,7 @@ func NewID() string {
 func (c *Client) request(ctx context.Context, verb string, data []byte) ([]byte, error) {
 	// A coordinator that hangs costs one try; resolving a large fabric takes time.
 	try := time.Second
-	if verb == "submit" {
+	if verb == "submit" || verb == "put" {
 		try = 20 * time.Second
 	}
 	for {
@@ -95,8 +95,11 @@ func (c *Client) command(ctx context.Context, verb string, e *coord.Entry) (coor
 	if err != nil {
 		return coord.Result{}, err
 	}
-	if n := int(c.conn.NATS().MaxPayload()); len(b) > n {
-		return coord.Result{}, fmt.Errorf("the command has %d bytes, the bus carries %d", len(b), n)
+	if n := int(c.conn.NATS().MaxPayload()); len(b) > n-4096 { // room for headers
+		if e.Kind != coord.KindSubmit {
+			return coord.Result{}, fmt.Errorf("the command has %d bytes, the bus carries %d", len(b), n)
+		}
+		return c.upload(ctx, b)
 	}
 	for {
 		b, err := c.request(ctx, verb, b)
@@ -271,7 +274,10 @@ func (c *Client) Wait(ctx context.Context, id string, tick func(*coord.Status)) 
 				tick(s)
 			}
 			if over(s, id) {
-				return c.Run(ctx, id)
+				r, err := c.Run(ctx, id)
+				if err != nil || r.Phase == coord.Ended || r.Phase == coord.Failed {
+					return r, err
+				} // a coordinator that was stopped for a while and lags has answered
 			}
 		}
 		select {
