@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,7 +22,8 @@ import (
 
 // LocalOptions describe a cluster on this machine.
 type LocalOptions struct {
-	Processes int
+	Processes int        // children; with Inside 0
+	Inside    bool       // the run's one share is in this process; emud is not needed
 	Devices   [][]string // per process; nil = as placed
 	Emud      string     // program; "" = found beside this one or in PATH
 	Model     Model
@@ -76,14 +78,14 @@ func FindEmud() (string, error) {
 // StartLocal starts the cluster and returns when its processes have been
 // started; they join by themselves.
 func StartLocal(ctx context.Context, o LocalOptions) (l *Local, err error) {
-	if o.Processes < 1 || o.Processes > 512 {
+	if !o.Inside && (o.Processes < 1 || o.Processes > 512) {
 		return nil, fmt.Errorf("%d processes: must be 1 to 512", o.Processes)
 	}
 	if o.Log == nil {
 		o.Log = hclog.NewNullLogger()
 	}
 	if o.Emud == "" {
-		if o.Emud, err = FindEmud(); err != nil {
+		if o.Emud, err = FindEmud(); err != nil && !o.Inside {
 			return nil, err
 		}
 	}
@@ -100,7 +102,9 @@ func StartLocal(ctx context.Context, o LocalOptions) (l *Local, err error) {
 		return nil, err
 	}
 	go l.spawner()
-	if err = l.do(l.startJanitor); err != nil {
+	if o.Emud == "" {
+		sweepDirs()
+	} else if err = l.do(l.startJanitor); err != nil {
 		return nil, err
 	}
 	if l.srv, err = natsbus.StartServer(natsbus.ServerOptions{Name: "local", StoreDir: filepath.Join(l.Dir, "nats")}); err != nil {
@@ -137,13 +141,17 @@ func (l *Local) do(f func() error) error {
 // coordinate runs the only voter in this process: it cannot outlive or be
 // outlived by what it coordinates.
 func (l *Local) coordinate(ctx context.Context) error {
-	b, err := os.ReadFile(l.o.Emud)
-	if err != nil {
-		return err
+	build := "" // of this program
+	if !l.o.Inside {
+		b, err := os.ReadFile(l.o.Emud)
+		if err != nil {
+			return err
+		}
+		build = SumOf(b)[:16]
 	}
 	n, err := NewNode(ctx, Config{
-		Name: "local", Data: filepath.Join(l.Dir, "local"), Coordinator: true, NoSlots: true, Expect: 1, Model: l.o.Model, Log: l.o.Log.Named("local"),
-		Build: SumOf(b)[:16], Silence: l.o.Silence, Dialer: natsbus.Dialer{URL: l.URL, Wait: 5 * time.Second},
+		Name: "local", Data: filepath.Join(l.Dir, "local"), Coordinator: true, NoSlots: !l.o.Inside, Expect: 1, Model: l.o.Model, Log: l.o.Log.Named("local"),
+		Build: build, Silence: l.o.Silence, Workers: l.o.Workers, Dialer: natsbus.Dialer{URL: l.URL, Wait: 5 * time.Second},
 	})
 	if err != nil {
 		return err
@@ -155,6 +163,22 @@ func (l *Local) coordinate(ctx context.Context) error {
 		_ = n.Run(ctx)
 	}()
 	return nil
+}
+
+// sweepDirs removes the directories of runs that were killed, where no janitor
+// could do it for them.
+func sweepDirs() {
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), "rocemu-*"))
+	for _, d := range dirs {
+		b, err := os.ReadFile(filepath.Join(d, ".rocemu-run"))
+		if err != nil {
+			continue
+		}
+		pid, err := strconv.Atoi(string(b))
+		if err == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			_ = os.RemoveAll(d)
+		}
+	}
 }
 
 func (l *Local) startJanitor() error {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -45,11 +46,14 @@ func (a *app) runSpread(ctx context.Context, l *loaded, f *runFlags, dir *report
 	return a.showResult(res)
 }
 
-// runProcesses runs a plan on emud child processes of this machine.
+// runProcesses runs a plan on emud child processes of this machine, or in this
+// one, with a coordinator that others can talk to.
 func (a *app) runProcesses(ctx context.Context, plan *topology.Plan, f *runFlags, g *gathering) (*report.Result, error) {
 	m := new(emu.Model)
 	o := coord.LocalOptions{Model: m, Workers: f.Workers, Stderr: os.Stderr}
-	if err := spread(plan, f.Processes, &o); err != nil {
+	if o.Inside = f.Processes == ""; o.Inside {
+		o.Workers = sim.Workers(plan, f.Workers, runtime.GOMAXPROCS(0))
+	} else if err := spread(plan, f.Processes, &o); err != nil {
 		return nil, err
 	}
 	o.Lost = func(name string, err error) {
@@ -81,7 +85,10 @@ func (a *app) runProcesses(ctx context.Context, plan *topology.Plan, f *runFlags
 		return nil, err
 	}
 	defer c.Close()
-	return a.drive(ctx, l, c, m, plan, f, o.Processes, g)
+	if o.Inside && !a.json {
+		fmt.Fprintln(a.err, "in another terminal: emuctl status, counters --watch, fault inject, set, pause, stop")
+	}
+	return a.drive(ctx, l, c, m, plan, f, max(1, o.Processes), g)
 }
 
 // spread reads --processes: a number, or per-device.
@@ -107,7 +114,7 @@ func spread(plan *topology.Plan, s string, o *coord.LocalOptions) error {
 // drive submits, shows progress, stops on an interrupt and fetches the result.
 func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *emu.Model, plan *topology.Plan, f *runFlags, n int, g *gathering) (*report.Result, error) {
 	s := specOf(plan)
-	s.Members, s.Batch = n, plan.Run.Until != topology.UntilStopped
+	s.Members, s.Batch = n, plan.Run.Until != topology.UntilStopped && !f.Interact
 	s.ID, s.Series = client.NewID(), f.Out != "" || plan.Telem.OTLP != "" || f.Metrics != "" || f.GNMI != ""
 	var extra []topology.Fault // drawn by --chaos: the text submitted has them not
 	if f.Chaos != nil {
@@ -153,7 +160,7 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *em
 		}
 	}
 	res, err := a.collect(context.WithoutCancel(ctx), c, g)
-	if cost := g.cost; err == nil && !a.json {
+	if cost := g.cost; err == nil && !a.json && f.Processes != "" {
 		fmt.Fprintf(a.err, "%d processes: %d windows, %.0f/s; compute %.2f s, waiting %.2f s, %.0f bytes a window, %d batches sent again, %d moves\n",
 			n, cost.Windows, cost.WindowsPerS, cost.ComputeS, cost.WaitS, cost.BytesPerWindow, cost.Resent, cost.Moves)
 	}

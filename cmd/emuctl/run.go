@@ -19,6 +19,7 @@ type runFlags struct {
 	File      []string `flag:"file,f" help:"fabric file, as the arguments; later ones overlay earlier ones (repeatable)"`
 	Seed      *uint64  `flag:"seed" help:"override the file's seed"`
 	Processes string   `flag:"processes" help:"spread over N emud processes through NATS, or per-device; the result does not depend on it"`
+	Interact  bool     `flag:"interactive" help:"let a second terminal control the run: emuctl status, fault inject, set, pause, counters, stop …; so is every run with until: stopped"`
 	Kill      *uint64  `flag:"kill" help:"with --processes: kill -9 processes now and then, from this seed; the result does not change"`
 	Workers   int      `flag:"workers" help:"threads; 0 = by the fabric's size. The result does not depend on it"`
 	Out       string   `flag:"out,o" help:"directory for result.json, flows.csv, series.csv, events.jsonl, fabric.resolved.yaml"`
@@ -71,7 +72,10 @@ func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error 
 			return err
 		}
 	}
-	if f.Processes != "" {
+	if err := f.control(l.plan); err != nil {
+		return err
+	}
+	if f.Processes != "" || f.Interact {
 		return a.runSpread(ctx, l, f, dir)
 	}
 	res, w, err := a.execRun(ctx, l, f, dir != nil)
@@ -97,6 +101,25 @@ func silent(err error) error {
 		return nil
 	}
 	return err
+}
+
+// control makes a fabric that is never idle controllable, where nothing is
+// asked for that only a run by itself does.
+func (f *runFlags) control(plan *topology.Plan) error {
+	alone := ""
+	switch {
+	case len(f.Pcap) > 0:
+		alone = "--pcap; emuctl pcap captures ports of a running fabric"
+	case len(plan.Capture) > 0:
+		alone = "capture: in the file; emuctl pcap captures ports of a running fabric"
+	case len(f.SaveAt) > 0 || f.Restore != "":
+		alone = "--save-at or --restore; emuctl snapshot saves a running fabric"
+	}
+	if f.Interact && alone != "" {
+		return fmt.Errorf("--interactive does not go with %s", alone)
+	}
+	f.Interact = f.Interact || f.Processes == "" && alone == "" && plan.Run.Until == topology.UntilStopped
+	return nil
 }
 
 // execRun runs the plan under progress and interrupt and judges it.
