@@ -132,27 +132,69 @@ func member(d *topology.Device, group []uint16, f *wire.Frame) int {
 	return int(best)
 }
 
-// oneWay is the idle time from the first dequeue of n frames, of which the
-// largest has size l and the last size last, to the last bit of the last one at
-// the far end, pipelines and fibre included.
-func oneWay(hops []Hop, n int64, l, last int64) clock.Duration {
-	var t, slowest clock.Duration
+// message is the lengths of a message's frames on the wire: the first, those in
+// the middle, the last.
+type message struct {
+	n                int64
+	first, mid, last int64
+}
+
+// oneWay is the idle time from the first dequeue of a message's frames to the
+// last bit of the last one at the far end, pipelines and fibre included.
+//
+// Frames queue behind one another at every hop that stores them, so the time is
+// the longest of the ways to go from the first frame at the first hop to the
+// last frame at the last hop, one hop or one frame a step: the first frame as
+// far as hop a, the middle ones from there to hop b, the last from b on.
+func oneWay(hops []Hop, m message) clock.Duration {
+	var t, best clock.Duration
+	var store []Hop
 	for i, h := range hops {
-		full := h.span(l + wire.Overhead)
-		slowest = max(slowest, full/clock.Duration(h.Ways))
 		t += h.Fixed
 		if h.CT && i+1 < len(hops) && hops[i+1].Rate <= h.Rate {
 			t += h.span(64)
 			continue
 		}
-		t += h.span(last + wire.Overhead)
+		store = append(store, h)
 	}
-	return t + clock.Duration(n-1)*slowest
+	var head clock.Duration // the first frame as far as a
+	for a := range store {
+		head += store[a].span(m.first + wire.Overhead)
+		best = max(best, head+m.rest(store[a:]))
+	}
+	return t + best
+}
+
+// rest is what the frames behind the first add when it waits for them at the
+// first of hops.
+func (m *message) rest(hops []Hop) clock.Duration {
+	var best, mid, slowest, tail clock.Duration
+	if m.n == 1 {
+		for i := range hops[1:] {
+			tail += hops[1+i].span(m.first + wire.Overhead)
+		}
+		return tail
+	}
+	for i := range hops {
+		tail += hops[i].span(m.last + wire.Overhead)
+	}
+	if m.n == 2 {
+		return tail
+	}
+	for b := range hops {
+		h := &hops[b]
+		full := h.span(m.mid + wire.Overhead)
+		mid, slowest = mid+full, max(slowest, full/clock.Duration(h.Ways))
+		best = max(best, mid+clock.Duration(m.n-3)*slowest+tail)
+		tail -= h.span(m.last + wire.Overhead)
+	}
+	return best
 }
 
 // Ideal is the completion time of one request of f on an idle fabric: data out,
-// acknowledgement or response back. It is exact for one frame and close for
-// more (all but the last are taken as full).
+// acknowledgement or response back. It is exact but for a picosecond a frame at
+// rates that do not divide, for messages whose frames are sprayed, and where a
+// switch cuts through to a slower link.
 func Ideal(plan *topology.Plan, f *topology.Flow) clock.Duration {
 	if f.QP < 0 {
 		return 0
@@ -163,35 +205,34 @@ func Ideal(plan *topology.Plan, f *topology.Flow) clock.Duration {
 		return 0
 	}
 	mtu := int64(plan.QPs[f.QP].MTU)
-	n := max(1, (f.Size+mtu-1)/mtu)
-	rest := int(f.Size - (n-1)*mtu)
 	switch f.Verb {
 	case topology.Read:
-		first, only := wire.ReadRespFirst, wire.ReadRespOnly
-		lens := sizes(first, wire.ReadRespMiddle, wire.ReadRespLast, only, n, int(mtu), rest)
-		req := int64(wire.RoCELen(wire.ReadRequest, 0))
-		return oneWay(out, 1, req, req) + oneWay(back, n, lens[0], lens[1])
+		return oneWay(out, one(wire.ReadRequest)) + oneWay(back, frames(f, mtu))
 	case topology.CmpSwap, topology.FetchAdd:
-		req, ack := int64(wire.RoCELen(wire.FetchAdd, 0)), int64(wire.RoCELen(wire.AtomicAck, 0))
-		return oneWay(out, 1, req, req) + oneWay(back, 1, ack, ack)
+		return oneWay(out, one(wire.FetchAdd)) + oneWay(back, one(wire.AtomicAck))
 	}
-	first, mid, last, only := wire.SendFirst, wire.SendMiddle, wire.SendLast, wire.SendOnly
-	if f.Verb == topology.Write || f.Verb == topology.WriteImm {
-		first, mid, last, only = wire.WriteFirst, wire.WriteMiddle, wire.WriteLast, wire.WriteOnly
-	}
-	lens := sizes(first, mid, last, only, n, int(mtu), rest)
-	ack := int64(wire.AckFrame)
-	return oneWay(out, n, lens[0], lens[1]) + oneWay(back, 1, ack, ack)
+	return oneWay(out, frames(f, mtu)) + oneWay(back, one(wire.Acknowledge))
 }
 
-// sizes returns the length of a full frame and of the last one.
-func sizes(first, mid, last, only wire.Opcode, n int64, mtu, rest int) [2]int64 {
-	switch n {
-	case 1:
-		l := int64(wire.RoCELen(only, rest))
-		return [2]int64{l, l}
-	case 2:
-		return [2]int64{int64(wire.RoCELen(first, mtu)), int64(wire.RoCELen(last, rest))}
+// one is a single frame without payload.
+func one(op wire.Opcode) message { return message{n: 1, first: int64(wire.RoCELen(op, 0))} }
+
+// frameOps are the opcodes of a verb's data: FIRST, MIDDLE, LAST, ONLY.
+var frameOps = map[topology.Verb][4]wire.Opcode{
+	topology.Send:     {wire.SendFirst, wire.SendMiddle, wire.SendLast, wire.SendOnly},
+	topology.SendImm:  {wire.SendFirst, wire.SendMiddle, wire.SendLastImm, wire.SendOnlyImm},
+	topology.SendInv:  {wire.SendFirst, wire.SendMiddle, wire.SendLastInv, wire.SendOnlyInv},
+	topology.Write:    {wire.WriteFirst, wire.WriteMiddle, wire.WriteLast, wire.WriteOnly},
+	topology.WriteImm: {wire.WriteFirst, wire.WriteMiddle, wire.WriteLastImm, wire.WriteOnlyImm},
+	topology.Read:     {wire.ReadRespFirst, wire.ReadRespMiddle, wire.ReadRespLast, wire.ReadRespOnly},
+}
+
+// frames is the message that carries the data of one request of f.
+func frames(f *topology.Flow, mtu int64) message {
+	op, n := frameOps[f.Verb], max(1, (f.Size+mtu-1)/mtu)
+	rest := int(f.Size - (n-1)*mtu)
+	if n == 1 {
+		return message{n: 1, first: int64(wire.RoCELen(op[3], rest))}
 	}
-	return [2]int64{int64(wire.RoCELen(mid, mtu)), int64(wire.RoCELen(last, rest))}
+	return message{n: n, first: int64(wire.RoCELen(op[0], int(mtu))), mid: int64(wire.RoCELen(op[1], int(mtu))), last: int64(wire.RoCELen(op[2], rest))}
 }

@@ -115,3 +115,40 @@ func TestSamplesAreTheRequests(t *testing.T) {
 		t.Errorf("samples %+v, FCT %+v", s, res.Flows["one"].FCT)
 	}
 }
+
+// idealFile is one request on an idle fabric.
+const idealFile = `
+schema: 1
+name: ideal
+topology: {spines: 1, leaves: 2, servers: 1, links: {server: {rate: %s, length: 3m}, uplink: {rate: %s, length: 100m}}}
+switches: {all: {mode: %s, latency: 300ns}}
+rnics: {all: {mtu: %d}}
+workload: [{name: one, from: rnic1, to: rnic2, verb: %s, size: %dB}]
+`
+
+// TestIdealIsTheIdleRun: alone on the fabric a request takes exactly its ideal
+// time, whatever the frames' sizes and wherever the slow link is.
+func TestIdealIsTheIdleRun(t *testing.T) {
+	for _, rates := range [][2]string{{"25Gbps", "100Gbps"}, {"100Gbps", "25Gbps"}, {"100Gbps", "100Gbps"}} {
+		for _, verb := range []string{"send", "send-imm", "send-inv", "write", "write-imm", "read"} {
+			for _, size := range []int{0, 1, 256, 257, 512, 513, 768, 769, 5000} {
+				for _, mode := range []string{"store-and-forward", "cut-through"} {
+					if mode == "cut-through" && rates[0] != rates[1] {
+						continue
+					}
+					plan, _, err := topology.ParseBytes("ideal.yaml", fmt.Appendf(nil, idealFile, rates[0], rates[1], mode, 256, verb, size))
+					if err != nil {
+						t.Fatal(err)
+					}
+					res, err := Run(context.Background(), plan, Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := res.Flows["one"].FCT.Max; got != report.NS(Ideal(plan, &plan.Flows[0])) {
+						t.Errorf("%v %s %d B %s: %v, ideal %v", rates, verb, size, mode, got, Ideal(plan, &plan.Flows[0]))
+					}
+				}
+			}
+		}
+	}
+}
