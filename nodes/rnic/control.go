@@ -67,7 +67,7 @@ func (r *RNIC) onCNP(now clock.Time, p *pair) bool {
 	}
 	if c.dcqcn == nil {
 		c.dcqcn = new(cc.DCQCN)
-		c.dcqcn.Init(r.dcqcn, r.ports[0].Rate())
+		c.dcqcn.Init(r.dcqcn, r.dev.Ports[0].Rate)
 	}
 	c.dcqcn.OnFeedback(now, cc.Feedback{Kind: cc.CNP})
 	return true
@@ -159,7 +159,7 @@ func (r *RNIC) restoreControl(s *snap.Reader, c *control) {
 	}
 	if s.Bool() && s.Err == nil {
 		c.dcqcn = new(cc.DCQCN)
-		c.dcqcn.Init(r.dcqcn, r.ports[0].Rate())
+		c.dcqcn.Init(r.dcqcn, r.dev.Ports[0].Rate)
 		s.B, s.Err = c.dcqcn.ReadState(s.B)
 	}
 	if c.swift != nil && s.Err == nil {

@@ -23,7 +23,7 @@ var (
 	first = flag.Uint64("first", 1, "first seed")
 	seeds = flag.Uint64("seeds", 220, "how many")
 	keep  = flag.String("keep", "", "directory for the files of seeds that fail")
-	most  = flag.Duration("most", 20*time.Second, "wall time that one run may take")
+	most  = flag.Duration("most", 60*time.Second, "wall time that one run may take")
 )
 
 // TestFabrics runs the seeds. A failing one is repeated with
@@ -177,6 +177,16 @@ func resumed(plan *topology.Plan, at uint64) ([]byte, error) {
 	return canonical(b.Finish(res, b.Parts(res.At), report.Engine{})), nil
 }
 
+// sprays: with cables that differ, frames of one flow are faster than any way.
+func sprays(plan *topology.Plan) bool {
+	for i := range plan.Devices {
+		if s := plan.Devices[i].Switch; s != nil && s.ECMP.Spray {
+			return true
+		}
+	}
+	return false
+}
+
 // plausible checks what holds for every result; on a lossless fabric with
 // enough headroom and no faults, no frame of a lossless class is dropped.
 func plausible(plan *topology.Plan, r *report.Result, lossy bool) error {
@@ -198,7 +208,7 @@ func plausible(plan *topology.Plan, r *report.Result, lossy bool) error {
 		if r.Verdict == report.Complete && plan.Run.Until == topology.UntilIdle && l.Completed+l.Failed != l.Requests {
 			return fmt.Errorf("%s: complete with %d completed and %d failed of %d", name, l.Completed, l.Failed, l.Requests)
 		}
-		if l.Slowdown != nil && l.Slowdown.Min < 0.98 && len(plan.Faults) == 0 {
+		if l.Slowdown != nil && l.Slowdown.Min < 0.98 && len(plan.Faults) == 0 && !sprays(plan) {
 			return fmt.Errorf("%s: %.4f times as long as on an idle fabric", name, l.Slowdown.Min)
 		}
 		flows += l.Flows
