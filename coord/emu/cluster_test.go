@@ -1,0 +1,298 @@
+package emu_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rocemu/rocemu/actors/natsbus"
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/coord"
+	"github.com/rocemu/rocemu/coord/client"
+	"github.com/rocemu/rocemu/coord/emu"
+	"github.com/rocemu/rocemu/nodes/record"
+	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/report/counters"
+	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/telemetry"
+	"github.com/rocemu/rocemu/topology"
+)
+
+const lossy = `schema: 1
+name: lossy
+seed: 7
+topology: {spines: 1, leaves: 3, servers: 2}
+workload:
+  - {name: ring, pattern: permutation, shift: 2, verb: write, size: 40KB, count: 40}
+faults:
+  - {name: dirt, kind: loss, target: "leaf1:1", at: 0us, probability: 2e-3}
+`
+
+// watched is what somebody saw of a run.
+type watched struct {
+	batches [][]record.Record
+	samples []counters.Snapshot
+	res     *report.Result
+}
+
+func (w *watched) records(b []record.Record) { w.batches = append(w.batches, slices.Clone(b)) }
+
+func (w *watched) sample(s *counters.Snapshot) {
+	w.samples = append(w.samples, counters.Snapshot{At: s.At, Devices: s.Devices, Points: slices.Clone(s.Points)})
+}
+
+func (w *watched) same(t *testing.T, o *watched) {
+	t.Helper()
+	if len(w.res.Traces) < 3 || !reflect.DeepEqual(w.res.Traces, o.res.Traces) || w.res.Telemetry.ChainsMade != o.res.Telemetry.ChainsMade || w.res.Telemetry.MissingRecords != 0 {
+		t.Errorf("traces differ: %d and %d; %+v and %+v", len(w.res.Traces), len(o.res.Traces), w.res.Telemetry, o.res.Telemetry)
+	}
+	if w.res.Digest != o.res.Digest {
+		t.Errorf("digests %s and %s", w.res.Digest, o.res.Digest)
+	}
+	if !reflect.DeepEqual(w.batches, o.batches) {
+		t.Errorf("batches of records differ: %d and %d", len(w.batches), len(o.batches))
+	}
+	if len(w.samples) < 5 || !reflect.DeepEqual(w.samples, o.samples) {
+		t.Errorf("samples differ: %d and %d", len(w.samples), len(o.samples))
+	}
+}
+
+func plan(t *testing.T) *topology.Plan {
+	t.Helper()
+	p, _, err := topology.LoadBytes("lossy.yaml", []byte(lossy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// alone watches the run in one process without a cluster.
+func alone(t *testing.T) *watched {
+	p, w := plan(t), &watched{}
+	s, err := telemetry.NewSession(p, telemetry.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	when := sim.NewSampler(p)
+	o := sim.Options{Workers: 1, SampleEvery: when.Base, Records: func(b []record.Record) { w.records(b); s.Records(b) }}
+	o.Sample = func(at clock.Time, f *sim.Fabric) {
+		if when.Take(at) {
+			var n counters.Snapshot
+			f.Snapshot(at, &n)
+			w.sample(&n)
+		}
+	}
+	if w.res, err = sim.Run(t.Context(), p, o); err != nil {
+		t.Fatal(err)
+	}
+	s.Finish(w.res)
+	return w
+}
+
+// cluster is nodes in this process.
+type cluster struct {
+	*testing.T
+	url   string
+	cl    *client.Client
+	nodes map[string]func() // kills one
+}
+
+func start(t *testing.T, names ...string) *cluster {
+	t.Helper()
+	dir := t.TempDir()
+	srv, err := natsbus.StartServer(natsbus.ServerOptions{StoreDir: filepath.Join(dir, "js")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{T: t, url: srv.ClientURL(), nodes: map[string]func(){}}
+	for i, name := range names {
+		n, err := coord.NewNode(t.Context(), coord.Config{Name: name, Data: filepath.Join(dir, name), Coordinator: i == 0, Expect: 1, Model: new(emu.Model), Build: "test",
+			Dialer: natsbus.Dialer{URL: c.url, Wait: 5 * time.Second}, Silence: time.Second, GiveUp: 20 * time.Second, Fatal: func(err error) { t.Error(err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() { defer close(done); _ = n.Run(ctx) }()
+		c.nodes[name] = func() { delete(c.nodes, name); n.Kill(); stop(); <-done }
+	}
+	if c.cl, err = client.Dial(natsbus.Dialer{URL: c.url, Name: "test", Wait: 5 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.cl.Close()
+		for _, kill := range c.nodes {
+			kill()
+		}
+		srv.Shutdown()
+	})
+	return c
+}
+
+func (c *cluster) must(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c *cluster) submit(members int, edit func(*coord.RunSpec)) (id string) {
+	s := coord.RunSpec{Files: []coord.File{{Name: "lossy.yaml", Text: lossy}}, Members: members, Series: true}
+	if edit != nil {
+		edit(&s)
+	}
+	id, err := c.cl.Submit(c.Context(), s)
+	c.must(err)
+	return id
+}
+
+// await polls the status until a condition holds.
+func (c *cluster) await(what string, ok func(*coord.RunStatus) bool) *coord.RunStatus {
+	for range 1000 {
+		s, err := c.cl.Status(c.Context())
+		c.must(err)
+		if s.Run != nil && ok(s.Run) {
+			return s.Run
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	c.Fatalf("never: %s", what)
+	return nil
+}
+
+func (c *cluster) fetch(sum string) ([]byte, error) { return c.cl.Blob(c.Context(), sum) }
+
+// finish waits for the run's end and takes what its notes say beyond m, nil =
+// all.
+func (c *cluster) finish(id string, w *watched, m *emu.Notes) *coord.Run {
+	run, err := c.cl.Wait(c.Context(), id, nil)
+	c.must(err)
+	if run.Phase != coord.Ended {
+		c.Fatal(run.Why)
+	}
+	p := plan(c.T)
+	w.res, _, _, err = emu.ResultOf(p, run, c.fetch)
+	c.must(err)
+	if m == nil {
+		m = w.notes(p, len(run.Slots))
+	}
+	c.must(m.Collect(run, c.fetch))
+	s, err := telemetry.NewSession(p, telemetry.Options{})
+	c.must(err)
+	for _, b := range w.batches {
+		s.Records(b)
+	}
+	s.Finish(w.res)
+	return run
+}
+
+func (w *watched) notes(p *topology.Plan, shares int) *emu.Notes {
+	m := emu.NewNotes(p, shares)
+	m.Records = w.records
+	m.Sample = func(s *counters.Snapshot, last bool) {
+		if !last { // the one of the end is of the cluster alone
+			w.sample(s)
+		}
+	}
+	return m
+}
+
+// Whatever the number of processes: the same records in the same batches, the
+// same samples, the same chains as in one process without a cluster.
+func TestNotesEqualOneProcess(t *testing.T) {
+	want := alone(t)
+	for _, n := range []int{1, 3} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			c := start(t, []string{"a", "b", "c"}[:n]...)
+			got := &watched{}
+			if run := c.finish(c.submit(n, nil), got, nil); len(run.Slots) != n {
+				t.Errorf("%d slots", len(run.Slots))
+			}
+			got.same(t, want)
+		})
+	}
+}
+
+// The same after a process is killed beyond a checkpoint, for who followed the
+// run live as for who comes at its end.
+func TestNotesAfterCrash(t *testing.T) {
+	want := alone(t)
+	c := start(t, "a", "b", "c")
+	id := c.submit(2, func(s *coord.RunSpec) { s.Pause, s.CkptMS = true, 100 })
+	c.must(c.cl.Pace(c.Context(), coord.Pace{Num: 1, Den: 3000}))
+	c.must(c.cl.Resume(c.Context()))
+	late, live := &watched{}, &watched{}
+	m := live.notes(plan(t), 2)
+	look := func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if seen, err := c.cl.Look(ctx, 2, m.Ask(id)); err == nil {
+			c.must(m.Take(seen, c.fetch))
+		}
+	}
+	s := c.await("a checkpoint", func(r *coord.RunStatus) bool { return r.Ckpt > 0 })
+	at := s.Virtual
+	s = c.await("progress beyond it", func(r *coord.RunStatus) bool {
+		look()
+		return r.Virtual > at.Add(30*clock.Microsecond) && len(live.samples) > 0
+	})
+	victim := s.Slots[1].Owner
+	if victim == "a" { // it coordinates
+		victim = s.Slots[0].Owner
+	}
+	c.nodes[victim]()
+	c.must(c.cl.Pace(c.Context(), coord.Pace{Den: 1}))
+	c.await("a move", func(r *coord.RunStatus) bool { look(); return r.Moves > 0 })
+	run := c.finish(id, late, nil)
+	c.finish(id, live, m)
+	late.same(t, want)
+	live.same(t, want)
+	if run.Moves == 0 || len(run.Ckpts) == 0 {
+		t.Errorf("%d moves, %d checkpoints", run.Moves, len(run.Ckpts))
+	}
+}
+
+// Two looks at a paused run are at one window and equal; the counters of all
+// processes are there.
+func TestLookAtCounters(t *testing.T) {
+	c := start(t, "a", "b")
+	id := c.submit(2, func(s *coord.RunSpec) { s.Pause = true })
+	c.await("slots", func(r *coord.RunStatus) bool {
+		return len(r.Slots) == 2 && r.Slots[0].Report.State == "running" && r.Slots[1].Report.State == "running"
+	})
+	_, err := c.cl.Step(c.Context(), 200*clock.Microsecond)
+	c.must(err)
+	c.await("the step's end", func(r *coord.RunStatus) bool { return r.Virtual > clock.Time(190*clock.Microsecond) })
+	var snaps [2]*counters.Snapshot
+	for i := range snaps {
+		seen, err := c.cl.LookTogether(c.Context(), 2, coord.Look{Run: id, What: emu.AskCounters})
+		c.must(err)
+		if !client.Together(seen) {
+			t.Fatalf("windows %d and %d of a paused run", seen[0].N, seen[1].N)
+		}
+		snaps[i], err = emu.Counters(plan(t), seen)
+		c.must(err)
+	}
+	var sent, devices int64
+	last := int32(-1)
+	for _, p := range snaps[0].Points {
+		if p.ID == counters.TxFrames {
+			sent += p.Value
+		}
+		if p.Dev != last {
+			devices, last = devices+1, p.Dev
+		}
+	}
+	if !reflect.DeepEqual(snaps[0], snaps[1]) || sent == 0 || devices != 10 {
+		t.Errorf("%d frames sent, %d devices of 10; equal: %v", sent, devices, reflect.DeepEqual(snaps[0], snaps[1]))
+	}
+	if _, err := c.cl.Look(c.Context(), 2, coord.Look{Run: id, What: "nothing there"}); err == nil || bytes.Contains([]byte(err.Error()), []byte("did")) {
+		t.Errorf("an unknown question: %v", err)
+	}
+	c.must(c.cl.Cancel(c.Context(), "enough seen"))
+}
