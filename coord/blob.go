@@ -222,10 +222,12 @@ func (j jsBlobs) Get(ctx context.Context, sum string) ([]byte, error) {
 }
 
 // layered writes to every store and reads from the first that has the blob. A
-// write counts when all shared stores took it; the local one is a bonus.
+// write counts when all shared stores took it; the local one is a bonus. What
+// no store has may still be on another process's disk.
 type layered struct {
 	local  Blobs
 	shared []Blobs
+	peers  peerBlobs
 }
 
 // Put implements Blobs.
@@ -256,5 +258,12 @@ func (l layered) Get(ctx context.Context, sum string) ([]byte, error) {
 		}
 		errs = errors.Join(errs, err)
 	}
-	return nil, errs
+	if l.peers.nc == nil || ctx.Err() != nil {
+		return nil, errs
+	}
+	if b, err = l.peers.Get(ctx, sum); err != nil {
+		return nil, errors.Join(errs, err)
+	}
+	_, _ = l.local.Put(ctx, b)
+	return b, nil
 }

@@ -10,6 +10,7 @@ const (
 	subjSync   = "emu.sync"         // request: the whole state
 	subjLead   = "emu.lead"         // request to the leader: one entry
 	subjPiece  = "emu.piece"        // request to the leader: a piece of a submission
+	subjBlob   = "emu.blob"         // request to whoever has it: a piece of a blob
 	subjReport = "emu.k"            // checkpoint reports
 	ctlPrefix  = "emu.ctl."         // services for emuctl
 	queueAny   = "emu-coordinators" // any coordinator may answer

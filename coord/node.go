@@ -158,7 +158,7 @@ func (n *Node) connect(ctx context.Context) (err error) {
 		return err
 	}
 	n.bus = n.conn
-	l := layered{local: DirBlobs(filepath.Join(n.cfg.Data, "blobs"))}
+	l := layered{local: DirBlobs(filepath.Join(n.cfg.Data, "blobs")), peers: peerBlobs{n.ctl.NATS()}}
 	js, err := jetstream.New(n.ctl.NATS())
 	if err != nil {
 		return err
@@ -212,6 +212,7 @@ func (n *Node) listen() error {
 		errs = append(errs, err, n.serve())
 	}
 	sub(subjLook, n.onLook)
+	sub(subjBlob, n.onPeerBlob)
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

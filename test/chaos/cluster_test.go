@@ -24,10 +24,21 @@ type machines struct {
 	t      testing.TB
 	dir    string
 	ports  []int
-	routes []int    // ports between NATS servers, when there are several
-	keys   string   // directory of keys, "" = anybody connects
-	with   []string // flags of every emud
+	routes []int                      // ports between NATS servers, when there are several
+	keys   string                     // directory of keys, "" = anybody connects
+	with   []string                   // flags of every emud
+	bare   bool                       // servers without JetStream
+	hosts  []string                   // addresses of the machines, in order; none = all on loopback
+	inside func(machine int) []string // command that starts a program on a machine
 	procs  map[string]*exec.Cmd
+}
+
+// host is the address of the machine that runs server i or coordinator i.
+func (m *machines) host(i int) string {
+	if len(m.hosts) == 0 {
+		return "127.0.0.1"
+	}
+	return m.hosts[i%len(m.hosts)]
 }
 
 func freePort(t testing.TB) int {
@@ -64,22 +75,28 @@ func startMachines(t testing.TB, servers, coordinators, others int, edit func(*m
 	}
 	if servers > 1 {
 		m.keys = filepath.Join(m.dir, "keys")
-		if _, err := pki.Init(pki.Options{Dir: m.keys, Hosts: []string{"127.0.0.1"}}); err != nil {
-			t.Fatal(err)
-		}
 		m.with = append(m.with, "--object-replicas", "3")
 	}
 	if edit != nil {
 		edit(m)
 	}
+	if m.keys != "" {
+		hosts := m.hosts
+		if len(hosts) == 0 {
+			hosts = []string{m.host(0)}
+		}
+		if _, err := pki.Init(pki.Options{Dir: m.keys, Hosts: hosts}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for i := range servers {
 		m.nats(i)
 	}
 	for i := range coordinators {
-		m.emud(fmt.Sprint("c", i+1), "--coordinator", "--bootstrap-expect", fmt.Sprint(coordinators))
+		m.emud(i, fmt.Sprint("c", i+1), "--coordinator", "--bootstrap-expect", fmt.Sprint(coordinators), "--raft-listen", m.host(i)+":0")
 	}
 	for i := range others {
-		m.emud(fmt.Sprint("e", i+1))
+		m.emud(i, fmt.Sprint("e", i+1))
 	}
 	c := m.dial()
 	m.local = local{nil, c, t}
@@ -93,7 +110,7 @@ func (m *machines) dial() *client.Client {
 	if m.keys != "" {
 		d.Seed = filepath.Join(m.keys, pki.UserSeed)
 		var err error
-		if d.TLS, err = pki.Load(m.key(pki.CAFile), m.key(pki.CertFile("127.0.0.1")), m.key(pki.KeyFile("127.0.0.1"))); err != nil {
+		if d.TLS, err = pki.Load(m.key(pki.CAFile), m.key(pki.CertFile(m.host(0))), m.key(pki.KeyFile(m.host(0)))); err != nil {
 			m.t.Fatal(err)
 		}
 	}
@@ -122,23 +139,27 @@ func (m *machines) url() string {
 		scheme = "tls"
 	}
 	var l []string
-	for _, p := range m.ports {
-		l = append(l, fmt.Sprintf("%s://127.0.0.1:%d", scheme, p))
+	for i, p := range m.ports {
+		l = append(l, fmt.Sprintf("%s://%s:%d", scheme, m.host(i), p))
 	}
 	return strings.Join(l, ",")
 }
 
-// tls are the flags that name keys.
-func (m *machines) tls() []string {
+// tls are the flags that name a machine's keys.
+func (m *machines) tls(machine int) []string {
 	if m.keys == "" {
 		return nil
 	}
-	return []string{"--tls-ca", m.key(pki.CAFile), "--tls-cert", m.key(pki.CertFile("127.0.0.1")), "--tls-key", m.key(pki.KeyFile("127.0.0.1"))}
+	return []string{"--tls-ca", m.key(pki.CAFile), "--tls-cert", m.key(pki.CertFile(m.host(machine))), "--tls-key", m.key(pki.KeyFile(m.host(machine)))}
 }
 
-func (m *machines) spawn(name string, args ...string) {
+func (m *machines) spawn(machine int, name string, args ...string) {
 	m.t.Helper()
-	c := exec.Command(emud(m.t), args...)
+	line := append([]string{emud(m.t)}, args...)
+	if m.inside != nil {
+		line = append(m.inside(machine), line...)
+	}
+	c := exec.Command(line[0], line[1:]...)
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	f, err := os.OpenFile(filepath.Join(m.dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -156,7 +177,10 @@ func natsName(i int) string { return fmt.Sprint("nats", i+1) }
 
 func (m *machines) nats(i int) {
 	name := natsName(i)
-	args := append([]string{"nats-server", "--name", name, "--port", fmt.Sprint(m.ports[i]), "--store", filepath.Join(m.dir, "js"+name)}, m.tls()...)
+	args := append([]string{"nats-server", "--name", name, "--host", m.host(i), "--port", fmt.Sprint(m.ports[i])}, m.tls(i)...)
+	if !m.bare {
+		args = append(args, "--store", filepath.Join(m.dir, "js"+name))
+	}
 	if m.keys != "" {
 		args = append(args, "--members", m.key(pki.MemberSeed), "--people", m.key(pki.UserSeed))
 	}
@@ -164,19 +188,19 @@ func (m *machines) nats(i int) {
 		args = append(args, "--cluster", "chaos", "--cluster-port", fmt.Sprint(m.routes[i]))
 		for k, r := range m.routes {
 			if k != i {
-				args = append(args, "--route", fmt.Sprintf("nats://127.0.0.1:%d", r))
+				args = append(args, "--route", fmt.Sprintf("nats://%s:%d", m.host(k), r))
 			}
 		}
 	}
-	m.spawn(name, args...)
+	m.spawn(i, name, args...)
 }
 
-func (m *machines) emud(name string, args ...string) {
-	all := append([]string{"--name", name, "--nats", m.url(), "--data", filepath.Join(m.dir, name)}, m.tls()...)
+func (m *machines) emud(machine int, name string, args ...string) {
+	all := append([]string{"--name", name, "--nats", m.url(), "--data", filepath.Join(m.dir, name)}, m.tls(machine)...)
 	if m.keys != "" {
 		all = append(all, "--creds", m.key(pki.MemberSeed))
 	}
-	m.spawn(name, append(append(all, m.with...), args...)...)
+	m.spawn(machine, name, append(append(all, m.with...), args...)...)
 }
 
 // kill sends a signal; SIGKILL and SIGTERM also wait for the end.
@@ -200,6 +224,12 @@ func (m *machines) until(what string, ok func(*coord.Status) bool) *coord.Status
 			m.t.Fatalf("never: %s: %+v %v", what, s, err)
 		}
 	}
+}
+
+// during waits for a condition on the run under way.
+func (m *machines) during(what string, ok func(*coord.RunStatus) bool) *coord.RunStatus {
+	m.t.Helper()
+	return m.until(what, func(s *coord.Status) bool { return s.Run != nil && ok(s.Run) }).Run
 }
 
 // The Raft leader, then the only NATS server, then a member by SIGTERM: the

@@ -16,7 +16,7 @@ func TestOneOfThreeServers(t *testing.T) {
 	want := alone(t, long.plan(t))
 	m := startMachines(t, 3, 1, 2, nil)
 	id := m.submit(long.plan(t), 3, func(s *coord.RunSpec) { s.CkptMS = 400 })
-	m.until("a checkpoint", func(s *coord.Status) bool { return s.Run.Ckpt > 0 })
+	m.during("a checkpoint", func(r *coord.RunStatus) bool { return r.Ckpt > 0 })
 	for i := range 2 {
 		m.kill(natsName(i), syscall.SIGKILL)
 		t.Logf("without %s windows advance again after %v", natsName(i), m.recovered(id))
