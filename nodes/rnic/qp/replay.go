@@ -25,12 +25,28 @@ func (p *Responder) duplicate(now clock.Time, seq int64, f *wire.Frame, fx *Effe
 		if p.open != openNone && seq >= p.first {
 			p.verifyDup(seq, f, fx)
 		}
-		p.ackSeq, p.ackAt = p.epsn-1, f.At.Add(-p.c.cfg.IngressHalf)
+		p.ackSeq, p.ackAt = max(p.ackSeq, p.dupAck(seq)), f.At.Add(-p.c.cfg.IngressHalf)
 	default:
 		if p.open != openNone && seq >= p.first {
 			p.verifyDup(seq, f, fx)
 		}
 	}
+}
+
+// dupAck is the PSN that acknowledges a duplicate: the newest, but not past a
+// READ or atomic behind the duplicate. The requester sends that again too, and
+// would take an acknowledgement beyond it for the loss of its answer.
+func (p *Responder) dupAck(seq int64) int64 {
+	to := p.epsn - 1
+	for i := p.head; i > 0 && p.head-i < uint32(len(p.ring)); {
+		i--
+		if x := p.res(i); x.first > seq {
+			to = x.first - 1
+		} else {
+			break
+		}
+	}
+	return to
 }
 
 // verifyDup checks that a duplicate of the open message carries the bytes its
