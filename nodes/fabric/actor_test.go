@@ -292,9 +292,9 @@ func (s *script) Apply(now clock.Time, sw *Switch, out *actors.Outbox) {
 	s.steps[0].do(sw, out)
 	s.steps = s.steps[1:]
 }
-func (s *script) Blame(clock.Time, *wire.Frame) int32 { return 0 }
-func (s *script) Snapshot(*snap.Writer)               {}
-func (s *script) Restore(*snap.Reader) error          { return nil }
+func (s *script) Blame(clock.Time, *wire.Frame, record.Reason) int32 { return 0 }
+func (s *script) Snapshot(*snap.Writer)                              {}
+func (s *script) Restore(*snap.Reader) error                         { return nil }
 
 // TestLinkDownDropsQueue: what is queued for a port drops when its link goes
 // down, with another member the rest goes there, and back after the outage.

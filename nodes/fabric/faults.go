@@ -80,7 +80,12 @@ func (x *faultPlan) NextFault() clock.Time { return x.d.NextFault() }
 func (x *faultPlan) NextWork() clock.Time { return x.d.NextWork() }
 
 // Blame implements [Faults].
-func (x *faultPlan) Blame(now clock.Time, f *wire.Frame) int32 { return x.d.Blame(now, 0, f) }
+func (x *faultPlan) Blame(now clock.Time, f *wire.Frame, why record.Reason) int32 {
+	if why == record.MTU {
+		return x.d.BlameMTU(now, f)
+	}
+	return x.d.Blame(now, 0, f)
+}
 
 // Apply implements [Faults].
 func (x *faultPlan) Apply(now clock.Time, s *Switch, out *actors.Outbox) {

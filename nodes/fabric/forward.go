@@ -343,8 +343,8 @@ func (s *Switch) lose(now clock.Time, pn int, f *wire.Frame, v Verdict) {
 }
 
 func (s *Switch) noteDrop(now clock.Time, pn int, f *wire.Frame, n dropNote) {
-	if n.fault == 0 && s.faults != nil && (n.why == record.LinkDown || n.why == record.DeviceDown) {
-		n.fault = s.faults.Blame(now, f)
+	if n.fault == 0 && s.faults != nil && (n.why == record.LinkDown || n.why == record.DeviceDown || n.why == record.MTU) {
+		n.fault = s.faults.Blame(now, f, n.why)
 	}
 	s.drops[n.why]++
 	s.chain.Mix(now, frameKey(f, pn), frameBody(f)^uint64(n.why)<<52)

@@ -17,9 +17,9 @@ type Faults interface {
 	// frame that a fault lets loose.
 	NextFault() clock.Time
 	NextWork() clock.Time
-	// Blame counts a frame that was lost for want of a link and names the fault
+	// Blame counts a frame that was lost for want of a link, or as too long, and names the fault
 	// (index + 1, 0 = none).
-	Blame(now clock.Time, f *wire.Frame) int32
+	Blame(now clock.Time, f *wire.Frame, why record.Reason) int32
 	// Apply starts and ends what is due at now, in name order, through the
 	// switch's setters (SetLink, SetRate, …). It runs before all other events of now.
 	Apply(now clock.Time, s *Switch, out *actors.Outbox)

@@ -236,14 +236,29 @@ func (d *Device) In(now clock.Time, port int, f *wire.Frame) Got {
 // the link down: the latest to start at this port, or at any port for 0. It
 // returns the fault's index plus one.
 func (d *Device) Blame(now clock.Time, port int, f *wire.Frame) int32 {
-	var best *state
-	for _, st := range d.all {
+	return d.blame(now, port, f, record.LinkDown, func(st *state) bool {
 		switch st.Kind {
 		case LinkDown, LinkFlap, OneWay, DeviceDown:
-		default:
-			continue
+			_, ok := st.at(d.id, port)
+			return (ok || port == 0) && st.life != planned
 		}
-		if _, ok := st.at(d.id, port); (ok || port == 0) && st.life != planned && (best == nil || st.At >= best.At) {
+		return false
+	})
+}
+
+// BlameMTU counts a frame that a port found too long as a hit of the latest
+// active fault that makes it so. It returns the fault's index plus one, 0 when
+// the frame is too long for the settings, too.
+func (d *Device) BlameMTU(now clock.Time, f *wire.Frame) int32 {
+	return d.blame(now, 0, f, record.MTU, func(st *state) bool {
+		return st.Kind == MTU && st.life == active && st.Size < int64(f.Len)
+	})
+}
+
+func (d *Device) blame(now clock.Time, port int, f *wire.Frame, why record.Reason, may func(*state) bool) int32 {
+	var best *state
+	for _, st := range d.all {
+		if may(st) && (best == nil || st.At >= best.At) {
 			best = st
 		}
 	}
@@ -251,7 +266,7 @@ func (d *Device) Blame(now clock.Time, port int, f *wire.Frame) int32 {
 		return 0
 	}
 	r := frameRecord(now, port, f)
-	r.Reason = uint8(record.LinkDown)
+	r.Reason = uint8(why)
 	d.hit(best, &r)
 	d.settle(now)
 	return best.Index + 1
