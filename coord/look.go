@@ -161,3 +161,15 @@ func (r *runner) linger(ctx context.Context, e *actors.Engine, at clock.Time) er
 		}
 	}
 }
+
+// say publishes what a fabric has to say.
+func (n *Node) say(m Message) {
+	x := nats.NewMsg(m.Subject)
+	x.Data = m.Data
+	for k, v := range m.Header {
+		x.Header.Set(k, v)
+	}
+	if err := n.ctl.NATS().PublishMsg(x); err != nil {
+		n.log.Debug("publish", "subject", m.Subject, "err", err)
+	}
+}

@@ -59,3 +59,16 @@ type Looker interface {
 	// which starts at start. It must not change them.
 	Look(what string, arg []byte, start clock.Time, n uint64) ([]byte, error)
 }
+
+// Message is something a fabric publishes on its own.
+type Message struct {
+	Subject string
+	Header  map[string]string
+	Data    []byte
+}
+
+// Speaker is a [Fabric] that publishes, in a goroutine of its own: nothing
+// waits for it.
+type Speaker interface {
+	Speak(say func(Message)) (stop func())
+}

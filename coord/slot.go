@@ -72,6 +72,9 @@ func (r *runner) execute(ctx context.Context) (err error) {
 	defer e.Close()
 	also := e.Observe // the fabric's own look between windows
 	r.fab = fab
+	if x, ok := fab.(Speaker); ok {
+		defer x.Speak(r.node.say)()
+	}
 	r.gate = newGate(r.node.rep, r.run, r.slot, r.inc, fab, r.starve)
 	r.gate.looks, r.gate.look = r.looks, r.answer
 	resume, err := r.restore(ctx, e)

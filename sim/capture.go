@@ -179,16 +179,7 @@ func (c *Captures) write(h *held) error {
 	comment := ""
 	switch {
 	case f.Kind == wire.KindPFC:
-		for prio := range 8 {
-			if f.D&(1<<prio) == 0 {
-				continue
-			}
-			if q := f.PFCTime(prio); q > 0 {
-				comment += fmt.Sprintf("pause: priority %d for %d quanta ", prio, q)
-			} else {
-				comment += fmt.Sprintf("resume: priority %d ", prio)
-			}
-		}
+		comment = pauses(f)
 	case p.dir == capture.DirIn:
 		k := frameKey{p.dev, f.Src, f.Dst, f.DstQPN(), uint32(f.PSN()), uint8(f.Op()), f.Iter}
 		if why, ok := c.lost[k]; ok {
@@ -202,6 +193,21 @@ func (c *Captures) write(h *held) error {
 	return p.file.w.Frame(p.id, h.at, p.dir, f, wire.FrameContext{
 		SrcMAC: portMAC(c.plan, p.dev0, p.from.Num), DstMAC: portMAC(c.plan, p.from.Peer, p.from.PeerPort),
 	}, strings.TrimSpace(comment))
+}
+
+// pauses says what a PFC frame does.
+func pauses(f *wire.Frame) (text string) {
+	for prio := range 8 {
+		if f.D&(1<<prio) == 0 {
+			continue
+		}
+		if q := f.PFCTime(prio); q > 0 {
+			text += fmt.Sprintf("pause: priority %d for %d quanta ", prio, q)
+		} else {
+			text += fmt.Sprintf("resume: priority %d ", prio)
+		}
+	}
+	return text
 }
 
 // portMAC is the address of a port: a switch routes, so each leg of a frame's

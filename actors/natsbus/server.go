@@ -58,7 +58,7 @@ func StartServer(o ServerOptions) (*server.Server, error) {
 		opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: k, Permissions: allow([]string{"emu.>", "$SRV.>", "_INBOX.>", "$JS.API.>", "$JS.ACK.>", "$O.>"}, []string{"emu.>", "$SRV.>", "_INBOX.>", "$JS.API.>", "$O.>"})})
 	}
 	for _, k := range o.People {
-		opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: k, Permissions: allow([]string{"emu.ctl.>", "$SRV.>"}, []string{"_INBOX.>"})})
+		opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: k, Permissions: allow([]string{"emu.ctl.>", "$SRV.>"}, []string{"_INBOX.>", "emu.tap.>"})})
 	}
 	if o.Cluster != "" {
 		opts.Cluster = server.ClusterOpts{Name: o.Cluster, Host: opts.Host, Port: o.ClusterPort, TLSConfig: o.TLS, TLSTimeout: 5}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -15,16 +14,19 @@ type pcapFlags struct {
 	File  []string `flag:"file,f" help:"fabric file to run (repeatable, later ones overlay)"`
 	Set   []string `flag:"set" help:"override one value: path=value (repeatable)"`
 	Seed  *uint64  `flag:"seed" help:"override the file's seed"`
+	Count int      `flag:"count,c" help:"of a running fabric: end after so many frames, 0 = with the run"`
+	clusterFlags
 }
 
 func (a *app) pcap() *cobra.Command {
 	f := pcapFlags{Write: "-"}
 	return a.command(verb{
-		use: "pcap DEVICE:PORT -f FILE [-w FILE|-]", short: "Capture a port as pcapng",
+		use: "pcap DEVICE:PORT [-f FILE] [-w FILE|-] [--nats URL --creds FILE]", short: "Capture a port as pcapng",
 		long: `Runs the fabric of -f and writes every frame that passes the port, both
 directions, with the instant its last bit passes, exact to the picosecond (epoch 0
 is the run's start). Comments say what the device dropped and what a PFC frame
-pauses. Wireshark and tshark read the file; deploy/wireshark/cnp.lua teaches them CNPs.`,
+pauses. Without -f it captures a port of a cluster's current run until that ends or
+an interrupt; frames that come too fast are counted and left out. Wireshark and tshark read the file; deploy/wireshark/cnp.lua teaches them CNPs.`,
 		example: "  emuctl pcap leaf2:4 -f examples/incast.yaml -w leaf2-4.pcapng\n  emuctl pcap rnic1:1 -f examples/two-racks.yaml | tshark -r -",
 		args:    cobra.ExactArgs(1), flags: &f,
 		run: func(ctx context.Context, args []string) error { return a.runPcap(ctx, args[0], &f) },
@@ -33,7 +35,7 @@ pauses. Wireshark and tshark read the file; deploy/wireshark/cnp.lua teaches the
 
 func (a *app) runPcap(ctx context.Context, port string, f *pcapFlags) error {
 	if len(f.File) == 0 {
-		return errors.New("pcap: -f FILE names the fabric to run")
+		return a.livePcap(ctx, f, port)
 	}
 	l, err := load(f.File, f.Set, f.Seed)
 	if err != nil {

@@ -8,7 +8,7 @@ func (a *app) verbs() []*cobra.Command {
 	return append([]*cobra.Command{
 		a.run(), a.validate(), a.topology(), a.headroom(), a.alpha(), a.timers(),
 		a.path(), a.perf(), a.sweep(), a.tune(), a.plan(), a.qp(), a.claims(),
-		a.report(), a.explain(), a.trace(), a.counters(), a.show(), a.pcap(), a.top(), a.observe(),
+		a.report(), a.explain(), a.trace(), a.counters(), a.show(), a.pcap(), a.tap(), a.top(), a.observe(),
 		a.submit(), a.status(), a.nodes(), a.result(), a.fault(), a.setLive(), a.revert(), a.snapshot(), a.cluster(), a.contexts(),
 		a.schema(), a.exports(), a.compose(), a.diff(), a.initFile(), a.version(),
 	}, a.control()...)

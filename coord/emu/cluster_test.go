@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/rocemu/rocemu/actors/natsbus"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/coord"
@@ -295,4 +297,38 @@ func TestLookAtCounters(t *testing.T) {
 		t.Errorf("an unknown question: %v", err)
 	}
 	c.must(c.cl.Cancel(c.Context(), "enough seen"))
+}
+
+// A tap on a port whose ends are in different processes publishes every frame of
+// both directions.
+func TestTap(t *testing.T) {
+	c := start(t, "a", "b")
+	id := c.submit(2, func(s *coord.RunSpec) { s.Pause = true })
+	c.await("slots", func(r *coord.RunStatus) bool {
+		return len(r.Slots) == 2 && r.Slots[0].Report.State == "running" && r.Slots[1].Report.State == "running"
+	})
+	arg := emu.TapArg{Device: "leaf2", Port: 3} // the uplink
+	frames, missed := map[string]int{}, 0
+	done := make(chan error, 1)
+	ready := make(chan struct{})
+	go func() {
+		close(ready)
+		done <- c.cl.Listen(t.Context(), 2, coord.Look{Run: id, What: emu.AskTap, Arg: emu.Arg(arg)}, emu.TapSubject(arg), func(m *nats.Msg) {
+			frames[m.Header.Get(emu.TapDir)]++
+			if len(m.Data) < 64 || m.Header.Get(emu.TapTime) == "" || m.Header.Get(emu.TapMissed) != "" {
+				missed++
+			}
+		}, func(n int) { missed += n })
+	}()
+	<-ready
+	time.Sleep(300 * time.Millisecond) // the tap stands: its answer came
+	c.must(c.cl.Pace(c.Context(), coord.Pace{Num: 1, Den: 1000}))
+	c.must(c.cl.Resume(c.Context()))
+	w := &watched{}
+	c.finish(id, w, nil)
+	c.must(<-done)
+	p := w.res.Switches["leaf2"].Ports["3"]
+	if missed != 0 || frames["out"] != int(p.TxFrames) || frames["in"] != int(p.RxFrames) || frames["in"] == 0 {
+		t.Errorf("%d frames in, %d out, %d wrong; the port counted %d and %d", frames["in"], frames["out"], missed, p.RxFrames, p.TxFrames)
+	}
 }

@@ -46,6 +46,8 @@ func (s *share) Look(what string, arg []byte, start clock.Time, n uint64) ([]byt
 			return nil, err
 		}
 		return s.queuePairs(name)
+	case AskTap:
+		return nil, s.taps.ask(s.f, arg)
 	}
 	return nil, fmt.Errorf("a fabric has no %q to look at", what)
 }

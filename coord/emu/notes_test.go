@@ -39,3 +39,57 @@ func TestLogRoundTrip(t *testing.T) {
 		}
 	}
 }
+
+// Damaged notes are refused, never half understood.
+func TestDamagedNotes(t *testing.T) {
+	var l noteLog
+	s := snapshot(1, 10, 20)
+	l.sample(70, s, nil)
+	l.records(71, []record.Record{{At: 5, Seq: 1}})
+	b := l.take()
+	keep := func(*entry) error { return nil }
+	for n := 1; n < len(b); n++ {
+		if unpack(b[:n], keep) == nil {
+			t.Errorf("cut to %d of %d bytes and still read", n, len(b))
+		}
+	}
+	for _, raw := range []string{"X\x01", "R\x01\xff\xff\x03", "F\x01\x02\xff\x7f", "F\x01\x02\x01\x00\xff\x00\x00\x00", "D"} {
+		if entries([]byte(raw), keep) == nil {
+			t.Errorf("%q was read", raw)
+		}
+	}
+}
+
+// A reader that asks in steps gets every entry once, and what was let go is not
+// promised.
+func TestSince(t *testing.T) {
+	var l noteLog
+	for n := uint64(1); n <= 40; n++ {
+		l.records(n, []record.Record{{At: 1, Seq: uint32(n)}})
+		l.pack()
+	}
+	var got []uint64
+	for at := uint64(0); at < 40; {
+		b, upTo := l.since(at, 40, 60)
+		if err := unpack(b, func(e *entry) error {
+			if e.n > at && e.n <= upTo {
+				got = append(got, e.n)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if upTo <= at {
+			t.Fatalf("no progress beyond %d", at)
+		}
+		at = upTo
+	}
+	for i, n := range got {
+		if n != uint64(i+1) {
+			t.Fatalf("entries %v", got)
+		}
+	}
+	if len(got) != 40 {
+		t.Errorf("%d entries of 40", len(got))
+	}
+}

@@ -15,13 +15,17 @@ type share struct {
 	f     *sim.Fabric
 	base  int // faults of the file
 	notes noter
+	taps  taps
 	ended bool
 }
 
 func (s *share) Engine() *actors.Engine { return s.f.Engine }
 
 // observe runs between windows.
-func (s *share) observe(start clock.Time, n uint64) { s.notes.between(s.f, start, n) }
+func (s *share) observe(start clock.Time, n uint64) {
+	s.notes.between(s.f, start, n)
+	s.taps.read(n)
+}
 
 // Schedule implements coord.Fabric.
 func (s *share) Schedule(f *coord.Fault) error {

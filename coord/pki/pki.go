@@ -325,7 +325,7 @@ authorization {
         subscribe: { allow: ["emu.>", "$SRV.>", "_INBOX.>", "$JS.API.>", "$O.>"] } } }
     { nkey: %s, permissions: {
         publish: { allow: ["emu.ctl.>", "$SRV.>", "_INBOX.>"] }
-        subscribe: { allow: ["_INBOX.>"] } } }
+        subscribe: { allow: ["_INBOX.>", "emu.tap.>"] } } }
   ]
 }
 `, file, o.Port, o.monitor(), o.Store, o.path(CertFile(h)), o.path(KeyFile(h)), o.path(CAFile), member, user)
