@@ -2,13 +2,16 @@
 SEED ?= 1
 BIN  ?= bin
 
-.PHONY: build test race fuzz chaos lint bench compose dist images
+SOAK ?= 1h
+
+.PHONY: build test race fuzz chaos soak lint bench compose dist images
 
 build:   ; go build -trimpath -o $(BIN)/ ./cmd/...
 test:    ; go test ./...
 race:    ; go test -race ./...
 fuzz:    ; .ci/run fuzz
-chaos:   ; go test ./test/chaos/... -count=1 -seed=$(SEED)
+chaos:   ; CHAOS=1 go test ./test/chaos -count=1 -v -timeout 30m -seed=$(SEED)
+soak:    ; SOAK=$(SOAK) go test ./test/chaos -count=1 -v -timeout 0 -run '^TestSoak$$' -seed=$(SEED)
 lint:    ; .ci/run lint
 bench:   ; go test -run '^$$' -bench . -benchmem ./...
 compose: images ; ROCEMU_TARGET=prebuilt docker compose -f deploy/compose/compose.yaml up --detach

@@ -66,6 +66,8 @@ type NodeStatus struct {
 	Slots []int   `json:"slots"`
 	CPU   int64   `json:"cpu_ns"`
 	RSS   int64   `json:"rss"`
+
+	Routines int `json:"goroutines"`
 }
 
 // fromClients are the entries that emuctl may propose, by verb.
@@ -259,7 +261,7 @@ func (l *leader) nodeStatus(s *State, m *Member, leader string, voters []string)
 		x.Voter = x.Voter || v == m.Name
 	}
 	if b := l.beats[m.Name]; b != nil {
-		x.Seen, x.Seq, x.CPU, x.RSS = time.Since(b.at).Seconds(), b.Seq, b.CPU, b.RSS
+		x.Seen, x.Seq, x.CPU, x.RSS, x.Routines = time.Since(b.at).Seconds(), b.Seq, b.CPU, b.RSS, b.Routines
 	}
 	if s.Run != nil {
 		for i := range s.Run.Slots {

@@ -24,6 +24,8 @@ type heartbeat struct {
 	Slots   []SlotState `json:"slots,omitempty"`
 	CPU     int64       `json:"cpu_ns"`
 	RSS     int64       `json:"rss"`
+	// Routines is the number of goroutines: a leak shows.
+	Routines int `json:"goroutines"`
 }
 
 // SlotState is the progress of one slot.

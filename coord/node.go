@@ -300,6 +300,7 @@ func (n *Node) me() Member {
 func (n *Node) sendBeat() {
 	h := heartbeat{Member: n.me(), Seq: n.rep.Seq(), Leaving: n.leaving.Load()}
 	h.CPU, h.RSS = usage()
+	h.Routines = runtime.NumGoroutine()
 	n.beaten.Store(time.Now().UnixNano())
 	n.mu.Lock()
 	for _, r := range n.runs {
