@@ -92,11 +92,15 @@ func (f *timerFlags) compute() (*timersOut, error) {
 		return nil, err
 	}
 	o := &timersOut{Timeout: f.Timeout, Retry: f.Retry, RNR: f.RNR}
+	own := fmt.Sprintf("4.096us x 2^%d, the queue pair's own exponent", f.Timeout)
+	if f.Timeout == 0 {
+		own = "exponent 0 turns the timer off"
+	}
 	for _, m := range []struct {
 		name, def string
 		mode      qp.TimeoutMode
 	}{
-		{"ibta", fmt.Sprintf("4.096us x 2^%d, the queue pair's own exponent", f.Timeout), qp.TimeoutIBTA},
+		{"ibta", own, qp.TimeoutIBTA},
 		{"linux", fmt.Sprintf("connection manager, whole exponents: lifetime %d, ACK delay %d", f.PLT, f.Delay), qp.TimeoutLinux},
 		{"exact", fmt.Sprintf("4.096us x (2 x 2^%d + 2^%d)", f.PLT, f.Delay), qp.TimeoutExact},
 		{"article", fmt.Sprintf("4.096us x (2 x %d + %d): exponents taken as factors", f.PLT, f.Delay), qp.TimeoutArticle},
@@ -162,6 +166,10 @@ func (a *app) showTimers(o *timersOut) error {
 	}
 	forms := report.NewTable("ACK timeout", "T", fmt.Sprintf("last chance (%dT)", o.Retry), fmt.Sprintf("fails (%dT)", o.Retry+1), "definition")
 	for _, f := range o.Forms {
+		if f.TimeoutNS == 0 {
+			forms.AppendRow([]any{f.Form, "off", "never", "never", f.Definition})
+			continue
+		}
 		forms.AppendRow([]any{f.Form, f.TimeoutNS, f.LastNS, f.FailsNS, f.Definition})
 	}
 	ladder := report.NewTable("standard", "article", fmt.Sprintf("a request that is never answered, timeout %d, retry_cnt %d", o.Timeout, o.Retry))

@@ -102,7 +102,7 @@ func (r *RNIC) settle(now clock.Time, i int32, p *pair) {
 	if done {
 		r.completed(now, p)
 	}
-	cnp := fx.CNP
+	cnp := fx.CNP && r.nic.Congestion == "dcqcn" // without it the notification point is off
 	fx.Reset()
 	if done {
 		r.postFlows(now, p)
