@@ -113,11 +113,27 @@ func (c *Conn) Subscribe(subject string, depth int) (Sub, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nats: subscribe to %s: %w", subject, err)
 	}
-	if err := c.nc.FlushTimeout(5 * time.Second); err != nil {
+	if err := c.flush(subscribeWait); err != nil {
 		_ = s.Unsubscribe()
 		return nil, fmt.Errorf("nats: subscribe to %s: %w", subject, err)
 	}
 	return &natsSub{s, ch}, nil
+}
+
+// subscribeWait is how long a subscription may take to reach a server.
+const subscribeWait = time.Minute
+
+// flush returns once a server has seen what was sent. A connection that breaks
+// meanwhile (which nats.go calls closed here) takes its subscriptions with it
+// when it comes back.
+func (c *Conn) flush(limit time.Duration) error {
+	for end := time.Now().Add(limit); ; {
+		err := c.nc.FlushTimeout(2 * time.Second)
+		if err == nil || c.nc.IsClosed() || time.Now().After(end) {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 func (s *natsSub) C() <-chan *nats.Msg { return s.c }
