@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	pb "github.com/openconfig/gnmi/proto/gnmi"
+
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/report"
@@ -48,7 +50,7 @@ type watcher struct {
 // are part of the result. Series are sampled for an output directory or when
 // the file asks.
 func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher, error) {
-	w, err := newWatcher(plan, time.Now(), plan.Telem.OTLP, f.Metrics, f.GNMI)
+	w, err := newWatcher(plan, time.Now(), f.sinks(plan))
 	if err != nil {
 		return nil, err
 	}
@@ -80,19 +82,33 @@ func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher
 	return w, nil
 }
 
+// sinks are who reads a run while it lasts; "" = nobody.
+type sinks struct {
+	collector  string // OTLP, of traces and metrics
+	prometheus string // HOST:PORT to listen on
+	gnmi       string // HOST:PORT to listen on, and the ports after it
+	dialout    string // HOST:PORT of a listener for gNMI dial-out
+}
+
+func (f *runFlags) sinks(plan *topology.Plan) sinks {
+	return sinks{plan.Telem.OTLP, f.Metrics, f.GNMI, f.Dialout}
+}
+
+func (s sinks) none() bool { return s == sinks{} }
+
 // newWatcher starts a session of a run that began at epoch, with its exports
 // and what serves its counters.
-func newWatcher(plan *topology.Plan, epoch time.Time, collector, prometheus, gnmiAt string) (*watcher, error) {
+func newWatcher(plan *topology.Plan, epoch time.Time, to sinks) (*watcher, error) {
 	so := telemetry.Options{Epoch: epoch}
-	if collector != "" {
-		so.Endpoints = []string{collector}
+	if to.collector != "" {
+		so.Endpoints = []string{to.collector}
 	}
 	s, err := telemetry.NewSession(plan, so)
 	if err != nil {
 		return nil, err
 	}
 	w := &watcher{Session: s, when: sim.NewSampler(plan)}
-	if err := w.serve(plan, otlp.TimeMap{Epoch: so.Epoch, Scale: plan.Telem.Scale}, collector, prometheus, gnmiAt); err != nil {
+	if err := w.serve(plan, otlp.TimeMap{Epoch: so.Epoch, Scale: plan.Telem.Scale}, to); err != nil {
 		w.end()
 		return nil, err
 	}
@@ -168,17 +184,17 @@ func (w *watcher) offer(s *counters.Snapshot, h metrics.Health) {
 
 // serve starts what reads the counters while the run lasts: the push to the
 // collector of the chains, a Prometheus endpoint, a gNMI server a switch.
-func (w *watcher) serve(plan *topology.Plan, tm otlp.TimeMap, ep, prometheus, gnmiAt string) error {
+func (w *watcher) serve(plan *topology.Plan, tm otlp.TimeMap, to sinks) error {
 	w.start = tm.Epoch
-	if ep != "" && !strings.HasPrefix(ep, "file:") {
+	if ep := to.collector; ep != "" && !strings.HasPrefix(ep, "file:") {
 		dest, err := metrics.Dial(ep)
 		if err != nil {
 			return err
 		}
 		w.push = metrics.NewPusher(dest, plan.Name, tm)
 	}
-	if prometheus != "" {
-		l, err := net.Listen("tcp", prometheus)
+	if to.prometheus != "" {
+		l, err := net.Listen("tcp", to.prometheus)
 		if err != nil {
 			return fmt.Errorf("--metrics: %w", err)
 		}
@@ -187,27 +203,69 @@ func (w *watcher) serve(plan *topology.Plan, tm otlp.TimeMap, ep, prometheus, gn
 		go srv.Serve(l) //nolint:errcheck // ends with Close
 		w.stop = append(w.stop, func() { srv.Close() })
 	}
-	if gnmiAt == "" {
+	return w.serveSwitches(plan, tm, to)
+}
+
+// serveSwitches gives each switch a gNMI server, a dial-out, or both.
+func (w *watcher) serveSwitches(plan *topology.Plan, tm otlp.TimeMap, to sinks) error {
+	if to.gnmi == "" && to.dialout == "" {
 		return nil
 	}
-	host, port, err := net.SplitHostPort(gnmiAt)
-	base, err2 := strconv.Atoi(port)
-	if err := errors.Join(err, err2); err != nil {
-		return fmt.Errorf("--gnmi %q: want HOST:PORT: %w", gnmiAt, err)
+	host, base := "", 0
+	if to.gnmi != "" {
+		h, port, err := net.SplitHostPort(to.gnmi)
+		n, err2 := strconv.Atoi(port)
+		if err := errors.Join(err, err2); err != nil {
+			return fmt.Errorf("--gnmi %q: want HOST:PORT: %w", to.gnmi, err)
+		}
+		host, base = h, n
 	}
 	for i := range plan.Devices {
 		if plan.Devices[i].Kind == topology.RNIC {
 			continue
 		}
-		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(base+len(w.stores))))
-		if err != nil {
-			return fmt.Errorf("--gnmi, for %s: %w", plan.Devices[i].Name, err)
-		}
 		s := gnmi.NewStore(plan.Devices[i].Name, tm)
+		if to.gnmi != "" {
+			l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(base+len(w.stores))))
+			if err != nil {
+				return fmt.Errorf("--gnmi, for %s: %w", plan.Devices[i].Name, err)
+			}
+			w.stop = append(w.stop, gnmi.Serve(l, s).Stop)
+		}
+		if to.dialout != "" {
+			p, err := dialOut(s, to.dialout)
+			if err != nil {
+				return err
+			}
+			w.stop = append(w.stop, p.Close)
+		}
 		w.stores = append(w.stores, s)
-		w.stop = append(w.stop, gnmi.Serve(l, s).Stop)
 	}
 	return nil
+}
+
+// dialOut has a switch publish the counters of its ports, queues and priority
+// groups to a listener: [sonic:]HOST:PORT, several separated by commas.
+func dialOut(s *gnmi.Store, to string) (*gnmi.Publisher, error) {
+	cfg := gnmi.DialOut{Name: "rocemu", Target: "COUNTERS_DB", Encoding: pb.Encoding_JSON_IETF, Retry: time.Second}
+	to, sonic := strings.CutPrefix(to, "sonic:")
+	if sonic {
+		cfg.Method = gnmi.MethodSONiC
+	}
+	cfg.Destinations = strings.Split(to, ",")
+	for _, d := range cfg.Destinations {
+		if _, _, err := net.SplitHostPort(d); err != nil {
+			return nil, fmt.Errorf("--dialout %q: want [sonic:]HOST:PORT: %w", to, err)
+		}
+	}
+	for _, more := range []string{"", "Queues", "PriorityGroups"} {
+		path := &pb.Path{Elem: []*pb.PathElem{{Name: "COUNTERS"}, {Name: "Ethernet*"}}}
+		if more != "" {
+			path.Elem = append(path.Elem, &pb.PathElem{Name: more})
+		}
+		cfg.Paths = append(cfg.Paths, path)
+	}
+	return gnmi.Publish(s, cfg)
 }
 
 // end closes what serve started.

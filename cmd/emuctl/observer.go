@@ -24,6 +24,7 @@ type observeFlags struct {
 	OTLP    string `flag:"otlp" help:"collector of traces and metrics, as telemetry.otlp in a fabric file; default what the run's file says"`
 	Metrics string `flag:"metrics" help:"serve a Prometheus endpoint at HOST:PORT"`
 	GNMI    string `flag:"gnmi" help:"serve gNMI at HOST:PORT and the ports after it, a switch each"`
+	Dialout string `flag:"dialout" help:"have each switch publish its counters to a gNMI dial-out listener: [sonic:]HOST:PORT"`
 	Once    bool   `flag:"once" help:"end with the run instead of waiting for the next one"`
 }
 
@@ -126,7 +127,7 @@ func (o *observing) tell(ctx context.Context, c *client.Client, id string) error
 	if to == "" {
 		to = plan.Telem.OTLP
 	}
-	w, err := newWatcher(plan, epochOf(run), to, "", o.f.GNMI)
+	w, err := newWatcher(plan, epochOf(run), sinks{collector: to, gnmi: o.f.GNMI, dialout: o.f.Dialout})
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func spread(plan *topology.Plan, s string, o *coord.LocalOptions) error {
 func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *emu.Model, plan *topology.Plan, f *runFlags, n int, g *gathering) (*report.Result, error) {
 	s := specOf(plan)
 	s.Members, s.Batch = n, plan.Run.Until != topology.UntilStopped && !f.Interact
-	s.ID, s.Series = client.NewID(), f.Out != "" || plan.Telem.OTLP != "" || f.Metrics != "" || f.GNMI != ""
+	s.ID, s.Series = client.NewID(), f.Out != "" || !f.sinks(plan).none()
 	var extra []topology.Fault // drawn by --chaos: the text submitted has them not
 	if f.Chaos != nil {
 		extra, g.known = plan.Faults[planned(plan):], nil
@@ -134,8 +134,8 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *em
 	if err != nil {
 		return nil, err
 	}
-	if plan.Telem.OTLP != "" || f.Metrics != "" || f.GNMI != "" {
-		w, err := newWatcher(plan, time.Now(), plan.Telem.OTLP, f.Metrics, f.GNMI)
+	if to := f.sinks(plan); !to.none() {
+		w, err := newWatcher(plan, time.Now(), to)
 		if err != nil {
 			return nil, err
 		}

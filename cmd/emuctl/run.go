@@ -29,6 +29,7 @@ type runFlags struct {
 	Restore   string   `flag:"restore" help:"go on from a saved fabric; without FILE its own text, --set asks what if"`
 	Metrics   string   `flag:"metrics" help:"serve a Prometheus endpoint at HOST:PORT while the run lasts"`
 	GNMI      string   `flag:"gnmi" help:"serve gNMI at HOST:PORT and the ports after it, a switch each, while the run lasts"`
+	Dialout   string   `flag:"dialout" help:"have each switch publish its counters to a gNMI dial-out listener: HOST:PORT as gnmic listen and telegraf take it, sonic:HOST:PORT by SONiC's method"`
 }
 
 func (a *app) run() *cobra.Command {

@@ -184,11 +184,11 @@ func (a *app) collect(ctx context.Context, c *client.Client, g *gathering) (*rep
 		g.watch = watchSpread(g.known, g.follow.w, len(run.Slots), g.events)
 	}
 	if g.watch == nil {
-		to := ""
+		var to sinks
 		if g.collector {
-			to = plan.Telem.OTLP
+			to.collector = plan.Telem.OTLP
 		}
-		w, err := newWatcher(plan, epochOf(run), to, "", "")
+		w, err := newWatcher(plan, epochOf(run), to)
 		if err != nil {
 			return nil, err
 		}
