@@ -182,7 +182,7 @@ func (w *writer) init() {
 }
 
 // nats writes the NATS servers of this machine: those beyond Options.NATS in
-// profile ha. ROCEMU_NATS_IMAGE with ROCEMU_NATS_SERVER takes another image.
+// profile ha. Variables ROCEMU_NATS_… take the public image, see docs/compose.md.
 func (w *writer) nats() {
 	for i := range max(w.opt.NATS, 3) {
 		h, vol, profile := numbered("nats", i), numbered("nats", i), ""
@@ -207,7 +207,8 @@ func (w *writer) nats() {
     volumes: ["%[3]s:/keys:ro", "%[4]s:/nats"]
 %[5]s    restart: unless-stopped
     mem_limit: 1g
-    healthcheck: {test: ["${ROCEMU_NATS_CHECK:-CMD}", "/usr/local/bin/emud", "healthcheck", "--path", "/healthz?js-server-only=true"], interval: 15s, timeout: 5s, retries: 4, start_period: 30s}
+    environment: {EMUD_PATH: "/healthz?js-server-only=true"}
+    healthcheck: {test: ["CMD", "${ROCEMU_NATS_CHECK:-/usr/local/bin/emud}", "${ROCEMU_NATS_CHECK_ARG:-healthcheck}"], interval: 15s, timeout: 5s, retries: 4, start_period: 30s}
 %[6]s`, h, conf, w.keys(), vol, w.after(false), profile)
 	}
 }
