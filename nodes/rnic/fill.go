@@ -129,6 +129,13 @@ func (r *RNIC) why(fl *flow, p *pair) string {
 		return fmt.Sprintf("priority %d of %s is paused since %v", p.prio, r.dev.Name, r.pausedSince(p.prio))
 	}
 	req := &p.q.Req
+	if req.InFlight() == 0 && req.Cause() == qp.NoteRnrRecv {
+		left := fmt.Sprintf("%d RNR retries left", req.RNRRetriesLeft())
+		if p.q.Config().RNRRetry == 7 {
+			left = "RNR retries without end"
+		}
+		return fmt.Sprintf("receiver not ready: PSN %d again at %v, %s", req.Next(), req.RNRUntil(), left)
+	}
 	if req.InFlight() == 0 {
 		return fmt.Sprintf("PSN %d was not sent yet", req.Next())
 	}
