@@ -13,13 +13,15 @@ type pool struct {
 	start []chan struct{}
 	done  sync.WaitGroup
 	next  atomic.Int64
+	grab  int64
 	e     *Engine
 	end   clock.Time
 }
 
-// grab is how many actors a worker takes at once; switches come first in id
-// order and are dear, so the steps are small.
-const grab = 4
+// leastGrab is how many actors a worker takes at once, at least; switches come
+// first in id order and are dear, so the steps are small. Longer ones let more
+// memory be asked for ahead: a worker may look only at what it has taken.
+const leastGrab = 4
 
 func newPool(n int) *pool {
 	p := &pool{start: make([]chan struct{}, n)}
@@ -39,6 +41,7 @@ func newPool(n int) *pool {
 func (p *pool) run(e *Engine, end clock.Time) {
 	p.e, p.end = e, end
 	p.next.Store(0)
+	p.grab = int64(min(max(len(e.active)/(8*(len(p.start)+1)), leastGrab), 4*leastGrab))
 	p.done.Add(len(p.start))
 	for _, c := range p.start {
 		c <- struct{}{}
@@ -49,12 +52,13 @@ func (p *pool) run(e *Engine, end clock.Time) {
 
 func (p *pool) work(worker int) {
 	for {
-		i := int(p.next.Add(grab)) - grab
+		i := int(p.next.Add(p.grab) - p.grab)
 		if i >= len(p.e.active) {
 			return
 		}
-		for k, d := range p.e.active[i:min(i+grab, len(p.e.active))] {
-			p.e.hint(p.e.active, i+k)
+		mine := p.e.active[i:min(i+int(p.grab), len(p.e.active))]
+		for k, d := range mine {
+			p.e.hint(mine, k) // the actors beyond may be running elsewhere
 			p.e.advance(d, p.end, &p.e.scratch[worker])
 		}
 	}
