@@ -15,3 +15,17 @@ func TestDatagram(t *testing.T) {
 		}
 	}
 }
+
+// TestPatternVerb: the fabric file's example of poisson names no verb.
+func TestPatternVerb(t *testing.T) {
+	const text = "schema: 1\nname: x\ntopology: {spines: 1, leaves: 2, servers: 2}\nworkload:\n  - {name: p, pattern: "
+	for line, want := range map[string]Verb{
+		"poisson, load: 0.5, cdf: [[1000, 100]], until: 1ms}": Write, "all-to-all, size: 1KB}": Write,
+		"all-to-all, verb: read, size: 1KB}": Read, "ring-allreduce, size: 1MB}": Write, "pingmesh}": Send,
+	} {
+		p := load(t, text+line+"\n")
+		if f := p.Flows[0]; f.Verb != want || p.Lines[0].Verb != verbNames[want] {
+			t.Errorf("%s: %v, in the result %q", line, f.Verb, p.Lines[0].Verb)
+		}
+	}
+}

@@ -76,9 +76,6 @@ func (w *work) pingmesh(l *line) {
 	if !l.n.has("size") {
 		l.size = 64
 	}
-	if !l.n.has("verb") {
-		l.verb = Send
-	}
 	if !l.n.has("interval") {
 		l.interval = clock.Millisecond
 	}

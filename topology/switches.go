@@ -127,6 +127,9 @@ func (r *resolver) decodeSwitch(n *node) *Switch {
 			s.CapPerPG = hp.size("cap_per_pg")
 		}
 	}
+	if s.CapPerPG > 0 && s.HeadroomPool == 0 {
+		r.warn("cap-unused", "switches.buffer.cap_per_pg", b.get("cap_per_pg"), "cap_per_pg limits what a priority group takes of headroom_pool, which is none: it has no effect")
+	}
 	if s.Cell < 32 || s.Cell > 65536 {
 		r.fail(orNode(b.get("cell"), n), "switches.buffer.cell", b.str("cell"), "must be 32B..65536B", "208B")
 		s.Cell = 208

@@ -33,6 +33,9 @@ type namedQP struct {
 	line string
 }
 
+// patternVerb is the verb of patterns that need not name one.
+var patternVerb = map[string]Verb{"poisson": Write, "all-to-all": Write, "ring-allreduce": Write, "pingmesh": Send}
+
 // line is one workload line (or CSV row) decoded.
 type line struct {
 	n         *node
@@ -102,7 +105,7 @@ func (w *work) line(n *node, field, name string) {
 	l.id = int32(len(w.r.plan.Lines))
 	w.r.plan.Lines = append(w.r.plan.Lines, Line{
 		Name: name, Pattern: l.pattern, From: text(n.get("from")), To: text(n.get("to")),
-		Verb: n.str("verb"), Pos: n.pos(),
+		Verb: l.verbName(), Pos: n.pos(),
 	})
 	if n.has("rows") {
 		w.rows(l)
@@ -129,6 +132,14 @@ func (w *work) line(n *node, field, name string) {
 	}
 }
 
+// verbName is the verb of a result's flow entry; empty for what is not RDMA.
+func (l *line) verbName() string {
+	if _, ok := patternVerb[l.pattern]; l.transport == RC && ok {
+		return verbNames[l.verb]
+	}
+	return l.n.str("verb")
+}
+
 func text(n *node) string {
 	switch {
 	case n == nil:
@@ -149,6 +160,7 @@ func (w *work) decode(n *node, field, name string) *line {
 		start: clock.Time(n.dur("start")), interval: n.dur("interval"), rate: n.rate("rate"), dscp: -1, qp: n.str("qp"), gate: -1,
 	}
 	l.from, l.to = w.rnicList(n, "from", field), w.rnicList(n, "to", field)
+	l.verb = patternVerb[l.pattern]
 	if i := slices.Index(verbNames, n.str("verb")); i >= 0 {
 		l.verb = Verb(i)
 	}
@@ -292,7 +304,7 @@ func (w *work) sane(l *line) bool {
 		need(len(l.from) > 0, "from", "missing: the RNIC that posts the requests")
 		need(len(l.to) > 0, "to", "missing: the other RNIC")
 	}
-	if l.transport == RC && l.pattern != "pingmesh" {
+	if _, ok := patternVerb[l.pattern]; l.transport == RC && !ok {
 		need(l.n.has("verb"), "verb", "missing: one of "+strings.Join(verbNames, ", "))
 	}
 	if l.transport == TCP && l.n.has("verb") || l.transport == UDP && l.n.has("verb") {
