@@ -94,6 +94,9 @@ func TestFabric(t *testing.T) {
 	if l := p.emuctl("fault", "list"); !strings.Contains(l, f.Name) {
 		t.Errorf("fault list: %s", l)
 	}
+	if c := p.emuctl("trace", "write"); !strings.Contains(c, "retry_exc_err") || !strings.Contains(c, f.Name) {
+		t.Errorf("the chain, live: %.600s", c)
+	}
 	r := p.finish(text)
 	if r.Flows["write"].Status != "retry_exc_err" || r.Flows["read"].Status != "success" || r.Totals.Dropped == 0 {
 		t.Errorf("the fault's chain: %+v", r)
