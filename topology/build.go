@@ -12,8 +12,6 @@ import (
 // Sizes that a plan's types and a machine's memory bear.
 const (
 	maxRNICs   = 1 << 20
-	maxCables  = 1 << 20 // of the generated part; a cable takes about 16 KiB
-	maxRoutes  = 1 << 30 // switches × RNICs
 	maxDevices = 1 << 21
 	maxPorts   = 65000
 	psPerMM    = 5 // 5 ns a metre
@@ -129,21 +127,6 @@ func (r *resolver) shape(t *node) (shape, bool) {
 		ok = false
 	}
 	return s, ok && r.affordable(t, s)
-}
-
-// affordable refuses fabrics whose plan alone would not fit into memory.
-func (r *resolver) affordable(t *node, s shape) bool {
-	switches, rnics := s.pods*(s.spines+s.leaves)+s.cores, s.pods*s.leaves*s.servers
-	cables := rnics*s.ports + s.pods*s.spines*(s.leaves*s.perPair+s.cores*s.perCore)
-	switch {
-	case cables > maxCables:
-		r.fail(t, "topology", "", fmt.Sprintf("would have %d cables, which take about %d GiB; must be at most %d", cables, cables/(64<<10), maxCables), "")
-	case switches*rnics > maxRoutes:
-		r.fail(t, "topology", "", fmt.Sprintf("%d switches with routes to %d RNICs each take about %d GiB; must be at most %d routes in all", switches, rnics, switches*rnics*2>>30, maxRoutes), "")
-	default:
-		return true
-	}
-	return false
 }
 
 // addDevices creates cores, spines, leaves and RNICs, each kind in number
