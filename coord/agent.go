@@ -17,6 +17,11 @@ func (n *Node) reconcile() {
 		if r == nil || r.Phase != Running {
 			return
 		}
+		// A coordinator that was started again reads its old log first: what is
+		// older than its own joining says nothing of what to run now.
+		if m := s.Members[n.cfg.Name]; m == nil || m.Boot != n.boot {
+			return
+		}
 		id = r.Spec.ID
 		if k := len(r.Ckpts); k > 0 {
 			commit = r.Ckpts[k-1].N
@@ -102,7 +107,7 @@ func (n *Node) refuse(w *runner) error {
 // fail ends the run with a reason, or takes everybody back when a checkpoint is
 // lost.
 func (n *Node) fail(ctx context.Context, w *runner, why error) {
-	e := &Entry{Cmd: fmt.Sprintf("fail-%s-%d-%d", w.run, w.slot, w.inc), Kind: KindFail, Run: w.run, Why: why.Error()}
+	e := &Entry{Cmd: fmt.Sprintf("fail-%s-%d-%d", w.run, w.slot, w.inc), Kind: KindFail, Run: w.run, Slot: w.slot, Inc: w.inc, Why: why.Error()}
 	var lost *lostState
 	if errors.As(why, &lost) {
 		e.Kind, e.At = KindRollback, lost.B

@@ -53,7 +53,7 @@ type Entry struct {
 	Owner  []int32    `json:"owner,omitempty"` // place: slot by device
 	Hash   string     `json:"hash,omitempty"`  // place: of the resolved plan
 	Slot   int        `json:"slot,omitempty"`  // move, done
-	Inc    uint64     `json:"inc,omitempty"`   // done
+	Inc    uint64     `json:"inc,omitempty"`   // done; fail and rollback when a slot says so
 	To     string     `json:"to,omitempty"`    // move
 	At     clock.Time `json:"at,omitempty"`    // grant end; wanted instant of fault, stop, checkpoint
 	Fault  *Fault     `json:"fault,omitempty"`

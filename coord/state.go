@@ -187,10 +187,16 @@ func (s *State) run(e *Entry) Result {
 	case KindCkptCommit:
 		return s.ckptCommit(e)
 	case KindRollback:
+		if bad := r.superseded(e); bad != "" {
+			return refuse("%s", bad)
+		}
 		return r.rollback(e)
 	case KindDone:
 		return s.done(e)
 	case KindFail:
+		if bad := r.superseded(e); bad != "" {
+			return refuse("%s", bad)
+		}
 		s.over(Failed, e.Why)
 		return Result{}
 	}
@@ -383,6 +389,21 @@ func (s *State) done(e *Entry) Result {
 	}
 	s.over(Ended, "")
 	return Result{}
+}
+
+// superseded says why the word of a slot does not count (I6): an incarnation
+// that has a successor may lack what only that one still gets. Entries that
+// speak for no slot have no incarnation.
+func (r *Run) superseded(e *Entry) string {
+	switch {
+	case e.Inc == 0:
+		return ""
+	case e.Slot < 0 || e.Slot >= len(r.Slots):
+		return fmt.Sprintf("slot %d of %d", e.Slot, len(r.Slots))
+	case r.Slots[e.Slot].Inc != e.Inc:
+		return fmt.Sprintf("slot %d has incarnation %d, not %d", e.Slot, r.Slots[e.Slot].Inc, e.Inc)
+	}
+	return ""
 }
 
 func (s *State) over(p Phase, why string) {

@@ -320,3 +320,19 @@ func TestDecodeEntryIsStrict(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The failure and the loss that a superseded incarnation reports do not count.
+func TestSupersededFailure(t *testing.T) {
+	s := running(t, 2)
+	if r := s.Apply(&Entry{Kind: KindMove, Run: "r", Slot: 1, Inc: 1, To: "b"}); r.Err != "" {
+		t.Fatal(r.Err)
+	}
+	for _, k := range []Kind{KindFail, KindRollback} {
+		if r := s.Apply(&Entry{Kind: k, Run: "r", Slot: 1, Inc: 1, Why: "a gap"}); r.Err == "" || s.Run.Phase != Running {
+			t.Errorf("%s of an old incarnation: %+v, run is %s", k, r, s.Run.Phase)
+		}
+	}
+	if s.Apply(&Entry{Kind: KindFail, Run: "r", Slot: 1, Inc: 2, Why: "a gap"}); s.Run.Phase != Failed {
+		t.Errorf("run is %s", s.Run.Phase)
+	}
+}
