@@ -71,10 +71,11 @@ func (s *switchNode) port(pp *topology.Port, c *fabric.PortCount, end clock.Time
 		PFC: map[string]*report.PFCCounters{}, Watchdog: map[string]*report.WatchCounter{},
 		PG: map[string]*report.PGCounters{}, Queue: map[string]*report.QueueCounter{},
 	}
+	lossless := losslessQueues(pp)
 	for n := range 8 {
 		key, slot := strconv.Itoa(n), (pp.Num-1)*8+n
-		f := &c.PFC[n]
-		if pp.PFC.Lossless[n] || f.RxPause+f.RxResume+f.Ignored > 0 {
+		f, q := &c.PFC[n], &c.Queue[n]
+		if pp.PFC.Lossless[n] || f.RxPause+f.RxResume+f.Ignored > 0 || q.Tx+q.Drops > 0 {
 			rx, tx := s.PauseTimes(pp.Num, n, end)
 			out.PFC[key] = &report.PFCCounters{
 				RxPause: f.RxPause, RxResume: f.RxResume, TxPause: f.TxPause, TxResume: f.TxResume,
@@ -92,7 +93,7 @@ func (s *switchNode) port(pp *topology.Port, c *fabric.PortCount, end clock.Time
 			}
 			out.PG[key] = g
 		}
-		if q := &c.Queue[n]; q.Tx+q.Drops > 0 || s.Memory().QueueMark(slot) > 0 {
+		if lossless[n] || q.Tx+q.Drops > 0 || s.Memory().QueueMark(slot) > 0 {
 			out.Queue[key] = &report.QueueCounter{
 				TxFrames: q.Tx, Drops: q.Drops, Watermark: s.Memory().QueueMark(slot),
 				Occupancy: int64(s.Memory().QueueCells(slot)) * s.dev.Switch.Cell, ECNMarked: q.Marked,
@@ -100,6 +101,17 @@ func (s *switchNode) port(pp *topology.Port, c *fabric.PortCount, end clock.Time
 		}
 	}
 	return out
+}
+
+// losslessQueues are the queues of a port's lossless priorities: they are told
+// of even when nothing came.
+func losslessQueues(pp *topology.Port) (m [8]bool) {
+	for n, on := range pp.PFC.Lossless {
+		if on {
+			m[pp.QoS.PFCToQueue[n]] = true
+		}
+	}
+	return m
 }
 
 // Schedule plans a fault in the switch.
