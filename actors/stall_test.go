@@ -55,8 +55,10 @@ func (g *liveFault) Await(_ context.Context, e *actors.Engine, start, end clock.
 func TestLiveFaultHoldsStallOff(t *testing.T) {
 	for _, at := range []clock.Time{clock.Never, clock.Time(700 * clock.Microsecond)} {
 		dev := &stuck{at: clock.Never}
-		e, err := actors.New(actors.Config{Names: []string{"a"}, Cables: [][]actors.Ports{nil}, Window: clock.Microsecond, Settle: 100 * clock.Microsecond,
-			Limit: clock.Time(clock.Second), Until: clock.Never}, []actors.Actor{dev}, 1)
+		e, err := actors.New(actors.Config{
+			Names: []string{"a"}, Cables: [][]actors.Ports{nil}, Window: clock.Microsecond, Settle: 100 * clock.Microsecond,
+			Limit: clock.Time(clock.Second), Until: clock.Never,
+		}, []actors.Actor{dev}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

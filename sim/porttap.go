@@ -49,7 +49,8 @@ func (t *PortTap) Read(visit func(p *Passing)) {
 		d.tap.Read(func(f *wire.Frame) {
 			p := Passing{At: d.passes(f), Dir: d.dir}
 			p.Wire = wire.AppendFrame(nil, f, wire.FrameContext{
-				SrcMAC: portMAC(t.f.Plan, d.dev0, d.from.Num), DstMAC: portMAC(t.f.Plan, d.from.Peer, d.from.PeerPort)})
+				SrcMAC: portMAC(t.f.Plan, d.dev0, d.from.Num), DstMAC: portMAC(t.f.Plan, d.from.Peer, d.from.PeerPort),
+			})
 			switch {
 			case f.Kind == wire.KindPFC:
 				p.Note = strings.TrimSpace(pauses(f))

@@ -120,8 +120,10 @@ func (s *Session) Finish(r *report.Result) {
 		r.Detail.Series = append(r.Detail.Series, s.series.Rows...)
 	}
 	if s.series.Lost > 0 {
-		r.Findings = append(r.Findings, report.Finding{Code: "series_truncated", Where: "telemetry.interval",
-			Text: "series.csv ends early: more than 2,000,000 rows; choose a longer interval"})
+		r.Findings = append(r.Findings, report.Finding{
+			Code: "series_truncated", Where: "telemetry.interval",
+			Text: "series.csv ends early: more than 2,000,000 rows; choose a longer interval",
+		})
 		report.SortFindings(r.Findings)
 	}
 }

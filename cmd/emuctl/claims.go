@@ -103,8 +103,10 @@ func (a *app) runClaims(ctx context.Context, names []string) error {
 // measureClaim runs every variant at the file's own value and at each value of
 // the varied parameter, on all cores.
 func measureClaim(ctx context.Context, c *claims.Claim) (*claimOut, error) {
-	o := &claimOut{Name: c.Name, Says: c.Says, Article: c.Article, File: "examples/claims/" + c.File, Measure: c.Measure,
-		Wanted: c.Ratio.Article, Vary: c.Vary.Path, Note: c.Note}
+	o := &claimOut{
+		Name: c.Name, Says: c.Says, Article: c.Article, File: "examples/claims/" + c.File, Measure: c.Measure,
+		Wanted: c.Ratio.Article, Vary: c.Vary.Path, Note: c.Note,
+	}
 	rows := make([]claimRow, len(c.Vary.Values)+1)
 	for i := range rows {
 		rows[i].Figures = make([]claimFigure, len(c.Variants))

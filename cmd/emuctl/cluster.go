@@ -39,8 +39,10 @@ nobody in without them. ca.key is needed only to make more certificates.`,
 		example: "  emuctl cluster init --dir keys --host nats1 --host node2 --host node3\n  (cd keys && nats-server -c nats-server.conf)",
 		args:    cobra.NoArgs, flags: &f,
 		run: func(_ context.Context, _ []string) error {
-			names, err := pki.Init(pki.Options{Dir: f.Dir, Hosts: commaList(f.Host), Port: f.Port, NATS: commaList(f.NATS), Store: f.Store, Keep: f.Keep,
-				Monitor: f.Monitor, NoCAKey: f.NoCAKey})
+			names, err := pki.Init(pki.Options{
+				Dir: f.Dir, Hosts: commaList(f.Host), Port: f.Port, NATS: commaList(f.NATS), Store: f.Store, Keep: f.Keep,
+				Monitor: f.Monitor, NoCAKey: f.NoCAKey,
+			})
 			if err != nil {
 				return err
 			}

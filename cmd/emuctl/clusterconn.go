@@ -29,8 +29,10 @@ func (f *clusterFlags) target() (client.Context, error) {
 		return client.Context{NATS: f.NATS, Creds: f.Creds, CA: f.CA, Cert: f.Cert, Key: f.Key}, nil
 	}
 	if url := os.Getenv("EMUCTL_NATS"); url != "" && f.Context == "" {
-		return client.Context{NATS: url, Creds: os.Getenv("EMUCTL_CREDS"), CA: os.Getenv("EMUCTL_TLS_CA"),
-			Cert: os.Getenv("EMUCTL_TLS_CERT"), Key: os.Getenv("EMUCTL_TLS_KEY")}, nil
+		return client.Context{
+			NATS: url, Creds: os.Getenv("EMUCTL_CREDS"), CA: os.Getenv("EMUCTL_TLS_CA"),
+			Cert: os.Getenv("EMUCTL_TLS_CERT"), Key: os.Getenv("EMUCTL_TLS_KEY"),
+		}, nil
 	}
 	all, err := client.LoadContexts()
 	if err != nil {

@@ -143,8 +143,10 @@ func (f *pathFlags) follow(plan *topology.Plan, from, to string) (*pathOut, erro
 	if err != nil {
 		return nil, err
 	}
-	o := &pathOut{From: from, To: to, FromTo: [2]string{from, to}, SPort: p.SPort, DSCP: p.DSCP, Length: p.Len,
-		LatencyNS: report.NS(stops[len(stops)-1].LastBit)}
+	o := &pathOut{
+		From: from, To: to, FromTo: [2]string{from, to}, SPort: p.SPort, DSCP: p.DSCP, Length: p.Len,
+		LatencyNS: report.NS(stops[len(stops)-1].LastBit),
+	}
 	for i := range stops {
 		o.Hops = append(o.Hops, hopOf(plan, &stops[i]))
 	}
@@ -157,8 +159,10 @@ func (f *pathFlags) follow(plan *topology.Plan, from, to string) (*pathOut, erro
 func hopOf(plan *topology.Plan, s *sim.Leg) pathHop {
 	d := &plan.Devices[s.Dev]
 	p := &d.Ports[s.Out-1]
-	h := pathHop{Device: d.Name, In: s.In, Out: s.Out, Peer: plan.PortName(p.Peer, p.PeerPort), Spray: s.Spray,
-		TC: s.TC, PG: s.PG, Queue: s.Queue, Rate: p.Rate.String(), DequeueNS: report.NS(s.Dequeue), LastBitNS: report.NS(s.LastBit)}
+	h := pathHop{
+		Device: d.Name, In: s.In, Out: s.Out, Peer: plan.PortName(p.Peer, p.PeerPort), Spray: s.Spray,
+		TC: s.TC, PG: s.PG, Queue: s.Queue, Rate: p.Rate.String(), DequeueNS: report.NS(s.Dequeue), LastBitNS: report.NS(s.LastBit),
+	}
 	for _, m := range s.Members {
 		h.Members = append(h.Members, int(m))
 	}

@@ -152,8 +152,10 @@ func (a *app) runPerf(ctx context.Context, args []string, f *perfFlags) error {
 		return exitError{report.ExitFailed, err}
 	}
 	l := res.Flows["perf"]
-	o := &perfOut{Test: verb + "_bw", From: from, To: to, Bytes: plan.Flows[0].Size, QPs: f.QPs, TxDepth: f.TxDepth, Iterations: l.Completed,
-		Failed: l.Failed, Status: l.Status, VirtualNS: res.VirtualNS, Digest: res.Digest}
+	o := &perfOut{
+		Test: verb + "_bw", From: from, To: to, Bytes: plan.Flows[0].Size, QPs: f.QPs, TxDepth: f.TxDepth, Iterations: l.Completed,
+		Failed: l.Failed, Status: l.Status, VirtualNS: res.VirtualNS, Digest: res.Digest,
+	}
 	samples := slices.DeleteFunc(fabric.Samples(clock.Time(res.VirtualNS)), func(s sim.Sample) bool {
 		return s.Status != report.Success || plan.Flows[s.Flow].Line != 0
 	})

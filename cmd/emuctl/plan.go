@@ -103,9 +103,11 @@ func (a *app) runPlan(ctx context.Context, files []string, f *planFlags) error {
 		return err
 	}
 	e := sim.Foresee(l.plan)
-	o := &planOut{Name: l.plan.Name, Devices: len(l.plan.Devices), RNICs: len(l.plan.RNICs), QPs: e.QPs, Flows: e.Flows, MemoryB: e.Memory, BudgetB: budget,
+	o := &planOut{
+		Name: l.plan.Name, Devices: len(l.plan.Devices), RNICs: len(l.plan.RNICs), QPs: e.QPs, Flows: e.Flows, MemoryB: e.Memory, BudgetB: budget,
 		Hops: e.Hops, Events: e.Events, SpanNS: report.NS(e.Span), WindowNS: report.NS(l.plan.Window), Windows: e.Windows,
-		PerWindow: e.Events / max(e.Windows, 1), Rate: defaultRate, Cores: runtime.NumCPU()}
+		PerWindow: e.Events / max(e.Windows, 1), Rate: defaultRate, Cores: runtime.NumCPU(),
+	}
 	if e.BottleneckDev >= 0 {
 		o.Bottleneck = l.plan.PortName(e.BottleneckDev, e.BottleneckPort)
 	}

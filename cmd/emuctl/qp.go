@@ -227,11 +227,13 @@ func (a *app) tell(ctx context.Context, plan *topology.Plan, q *topology.QP, k u
 }
 
 func contextOf(plan *topology.Plan, c *rnic.QPContext, k uint32) qpContext {
-	o := qpContext{Peer: plan.RNIC(c.Peer).Name, PeerQPN: c.PeerQPN, Role: "responder", State: c.State, Connect: c.Connect, Mode: c.Timers.Mode,
+	o := qpContext{
+		Peer: plan.RNIC(c.Peer).Name, PeerQPN: c.PeerQPN, Role: "responder", State: c.State, Connect: c.Connect, Mode: c.Timers.Mode,
 		ProposedNS: report.NS(c.Timers.Proposed), NegotNS: report.NS(c.Timers.Negotiated), FloorNS: report.NS(c.Timers.Floor), EffectiveNS: report.NS(c.Timers.Effective),
 		Clamped: c.Timers.Clamped, RNRWaitNS: report.NS(c.RNRWait), RetryCnt: c.RetryCnt, RetryLeft: c.RetryLeft, RNRRetry: c.RNRRetry, RNRLeft: c.RNRLeft,
 		Una: c.Una, Next: c.Next, MaxPSN: c.Max, EPSN: c.EPSN, MSN: c.MSN, Outstanding: c.Outstanding, Receives: c.Receives,
-		MTU: c.MTU, SPort: c.SPort, DSCP: c.DSCP, Path: c.Path, Migration: c.Migration}
+		MTU: c.MTU, SPort: c.SPort, DSCP: c.DSCP, Path: c.Path, Migration: c.Migration,
+	}
 	if c.Requests {
 		o.Role = "requester"
 	}

@@ -22,8 +22,13 @@ type column struct {
 // views are the tables of `emuctl show`, in the habit of SONiC's and rdma's
 // tools: a row for each port (and priority, group or queue), a column a metric.
 var views = map[string][]column{
-	"queue": {{"pkts", counters.QueueTx}, {"drops", counters.QueueDrops}, {"bytes now", counters.QueueOccupancy},
-		{"watermark", counters.QueueMark}, {"ECN marked", counters.QueueMarked}},
+	"queue": {
+		{"pkts", counters.QueueTx},
+		{"drops", counters.QueueDrops},
+		{"bytes now", counters.QueueOccupancy},
+		{"watermark", counters.QueueMark},
+		{"ECN marked", counters.QueueMarked},
+	},
 	"watermark": {{"PG shared", counters.PGSharedMark}, {"PG headroom", counters.PGHeadroomMark}, {"queue", counters.QueueMark}, {"pool", counters.PoolMark}},
 	"pfcwd":     {{"storm detected", counters.WdDetected}, {"restored", counters.WdRestored}, {"tx drop", counters.WdTxDropped}, {"rx drop", counters.WdRxDropped}},
 	"ecn":       {{"pkts", counters.QueueTx}, {"ECN marked", counters.QueueMarked}},

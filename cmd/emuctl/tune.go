@@ -133,8 +133,10 @@ func (a *app) runTune(ctx context.Context, files []string, f *tuneFlags) error {
 }
 
 func (a *app) recommend(t *sweep.Tuner, f *tuneFlags, start, best *sweep.Trial, near []*sweep.Trial, before, after *sweep.Trial) error {
-	o := &tuneOut{Goal: t.Goal, Scope: t.Scope, Runs: t.Runs + 2*len(after.Runs), Changed: !slices.Equal(start.Values, best.Values),
-		NoLoss: best.OK && best.Drops == 0 && after.OK && after.Drops == 0, Checked: len(after.Runs), MarginB: after.Runs[0].Margin}
+	o := &tuneOut{
+		Goal: t.Goal, Scope: t.Scope, Runs: t.Runs + 2*len(after.Runs), Changed: !slices.Equal(start.Values, best.Values),
+		NoLoss: best.OK && best.Drops == 0 && after.OK && after.Drops == 0, Checked: len(after.Runs), MarginB: after.Runs[0].Margin,
+	}
 	plan, err := t.Load(nil, nil)
 	if err != nil {
 		return err

@@ -25,7 +25,8 @@ func testPlan() *topology.Plan {
 		Name: "t", Seed: 42,
 		Devices: []topology.Device{
 			{ID: 0, Kind: topology.Leaf, Name: "leaf1"},
-			{ID: 1, Kind: topology.RNIC, Name: "rnic1"}, {ID: 2, Kind: topology.RNIC, Name: "rnic2"},
+			{ID: 1, Kind: topology.RNIC, Name: "rnic1"},
+			{ID: 2, Kind: topology.RNIC, Name: "rnic2"},
 		},
 		RNICs:  []int32{devA, devB},
 		QPs:    []topology.QP{{ID: 0, A: 1, B: 2, AQPN: 17, BQPN: 18, Flows: []int32{0}}},

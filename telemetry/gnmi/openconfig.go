@@ -18,11 +18,17 @@ type leaf struct {
 // state. OpenConfig has none for PFC: see SONiC's paths.
 var (
 	ocPort = []stat{
-		{"in-octets", counters.RxBytes}, {"in-pkts", counters.RxFrames}, {"in-discards", counters.InDrops}, {"in-fcs-errors", counters.CRCErrors},
-		{"out-octets", counters.TxBytes}, {"out-pkts", counters.TxFrames},
+		{"in-octets", counters.RxBytes},
+		{"in-pkts", counters.RxFrames},
+		{"in-discards", counters.InDrops},
+		{"in-fcs-errors", counters.CRCErrors},
+		{"out-octets", counters.TxBytes},
+		{"out-pkts", counters.TxFrames},
 	}
 	ocQueue = []stat{
-		{"max-queue-len", counters.QueueMark}, {"transmit-pkts", counters.QueueTx}, {"dropped-pkts", counters.QueueDrops},
+		{"max-queue-len", counters.QueueMark},
+		{"transmit-pkts", counters.QueueTx},
+		{"dropped-pkts", counters.QueueDrops},
 		{"ecn-marked-pkts", counters.QueueMarked},
 	}
 	ocControl = map[string][]counters.ID{

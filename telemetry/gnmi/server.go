@@ -38,7 +38,8 @@ func Serve(l net.Listener, s *Store) *grpc.Server {
 func (*Server) Capabilities(context.Context, *pb.CapabilityRequest) (*pb.CapabilityResponse, error) {
 	return &pb.CapabilityResponse{
 		SupportedModels: []*pb.ModelData{
-			{Name: "sonic-db", Organization: "SONiC", Version: "0.1.0"}, {Name: "openconfig-interfaces", Organization: "OpenConfig working group"},
+			{Name: "sonic-db", Organization: "SONiC", Version: "0.1.0"},
+			{Name: "openconfig-interfaces", Organization: "OpenConfig working group"},
 			{Name: "openconfig-qos", Organization: "OpenConfig working group"},
 		},
 		SupportedEncodings: encodings, GNMIVersion: "0.10.0",

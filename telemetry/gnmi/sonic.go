@@ -17,9 +17,12 @@ var sonicPort = []struct {
 	name string
 	id   counters.ID
 }{
-	{"SAI_PORT_STAT_IF_IN_UCAST_PKTS", counters.RxFrames}, {"SAI_PORT_STAT_IF_OUT_UCAST_PKTS", counters.TxFrames},
-	{"SAI_PORT_STAT_IF_IN_OCTETS", counters.RxBytes}, {"SAI_PORT_STAT_IF_OUT_OCTETS", counters.TxBytes},
-	{"SAI_PORT_STAT_IF_IN_ERRORS", counters.CRCErrors}, {"SAI_PORT_STAT_IF_IN_DISCARDS", counters.InDrops},
+	{"SAI_PORT_STAT_IF_IN_UCAST_PKTS", counters.RxFrames},
+	{"SAI_PORT_STAT_IF_OUT_UCAST_PKTS", counters.TxFrames},
+	{"SAI_PORT_STAT_IF_IN_OCTETS", counters.RxBytes},
+	{"SAI_PORT_STAT_IF_OUT_OCTETS", counters.TxBytes},
+	{"SAI_PORT_STAT_IF_IN_ERRORS", counters.CRCErrors},
+	{"SAI_PORT_STAT_IF_IN_DISCARDS", counters.InDrops},
 	{"SAI_PORT_STAT_IN_DROPPED_PKTS", counters.InDrops},
 }
 
@@ -29,7 +32,8 @@ var sonicPrio = []struct {
 	id   counters.ID
 	div  int64 // value divided by this
 }{
-	{"SAI_PORT_STAT_PFC_%d_RX_PKTS", counters.PFCRxPause, 1}, {"SAI_PORT_STAT_PFC_%d_TX_PKTS", counters.PFCTxPause, 1},
+	{"SAI_PORT_STAT_PFC_%d_RX_PKTS", counters.PFCRxPause, 1},
+	{"SAI_PORT_STAT_PFC_%d_TX_PKTS", counters.PFCTxPause, 1},
 	{"SAI_PORT_STAT_PFC_%d_ON2OFF_RX_PKTS", counters.PFCOn2Off, 1},
 	{"SAI_PORT_STAT_PFC_%d_RX_PAUSE_DURATION_US", counters.PFCRxPaused, 1_000_000},
 	{"SAI_PORT_STAT_PFC_%d_TX_PAUSE_DURATION_US", counters.PFCTxPaused, 1_000_000},
@@ -41,8 +45,10 @@ var sonicSub = []struct {
 	stats []stat
 }{
 	{"Queues", []stat{
-		{"SAI_QUEUE_STAT_PACKETS", counters.QueueTx}, {"SAI_QUEUE_STAT_DROPPED_PACKETS", counters.QueueDrops},
-		{"SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS", counters.QueueMarked}, {"SAI_QUEUE_STAT_CURR_OCCUPANCY_BYTES", counters.QueueOccupancy},
+		{"SAI_QUEUE_STAT_PACKETS", counters.QueueTx},
+		{"SAI_QUEUE_STAT_DROPPED_PACKETS", counters.QueueDrops},
+		{"SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS", counters.QueueMarked},
+		{"SAI_QUEUE_STAT_CURR_OCCUPANCY_BYTES", counters.QueueOccupancy},
 		{"SAI_QUEUE_STAT_SHARED_WATERMARK_BYTES", counters.QueueMark},
 	}},
 	{"PriorityGroups", []stat{
@@ -52,8 +58,10 @@ var sonicSub = []struct {
 		{"SAI_INGRESS_PRIORITY_GROUP_STAT_XOFF_ROOM_WATERMARK_BYTES", counters.PGHeadroomMark},
 	}},
 	{"Pfcwd", []stat{
-		{"PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED", counters.WdDetected}, {"PFC_WD_QUEUE_STATS_DEADLOCK_RESTORED", counters.WdRestored},
-		{"PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS", counters.WdTxDropped}, {"PFC_WD_QUEUE_STATS_RX_DROPPED_PACKETS", counters.WdRxDropped},
+		{"PFC_WD_QUEUE_STATS_DEADLOCK_DETECTED", counters.WdDetected},
+		{"PFC_WD_QUEUE_STATS_DEADLOCK_RESTORED", counters.WdRestored},
+		{"PFC_WD_QUEUE_STATS_TX_DROPPED_PACKETS", counters.WdTxDropped},
+		{"PFC_WD_QUEUE_STATS_RX_DROPPED_PACKETS", counters.WdRxDropped},
 	}},
 }
 

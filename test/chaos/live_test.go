@@ -56,8 +56,12 @@ func TestLiveEqualsFile(t *testing.T) {
 	l := cluster(t, 2, nil)
 	id := l.submit(livePlan(t), 2, func(s *coord.RunSpec) { s.Batch, s.CkptMS = false, 300 })
 	l.progressed(id, 500)
-	faults := [][2]string{{"lose", "drop rnic1:1 dir=out kind=data count=2"}, {"cut", "link-down leaf1:uplink1 for=300us"}, {"ber", "loss leaf2:1 probability=1e-3 for=400us"},
-		{"mark", "set switches.all.ecn.kmin to=5KB for=400us"}}
+	faults := [][2]string{
+		{"lose", "drop rnic1:1 dir=out kind=data count=2"},
+		{"cut", "link-down leaf1:uplink1 for=300us"},
+		{"ber", "loss leaf2:1 probability=1e-3 for=400us"},
+		{"mark", "set switches.all.ecn.kmin to=5KB for=400us"},
+	}
 	var at []clock.Time
 	for i, f := range faults {
 		got, err := l.c.Fault(within(t, 10*time.Second), coord.Fault{Name: f[0], Text: f[1]})

@@ -69,25 +69,52 @@ func TestEachKind(t *testing.T) {
 	}{
 		{"none", pair, nil, []string{done, clean, silent, `flows["w"].fct_ns.max > 0`}},
 		// Packet 1 is on the first cable from 0 to 588 ns; packets 1 to 6 start before 500 ns (6 x 88.16 = 528.96).
-		{"link-down", pair, []string{"link-down rnic1:1 name=x at=500ns for=100ns"},
-			[]string{done, `totals.drops_by_reason.link_down == faults["x"].hits`, `faults["x"].hits >= 6`, `faults["x"].hits <= 8`}},
-		{"link-down queued", pair, []string{"link-down leaf1:2 name=x for=10us"},
-			[]string{done, `totals.drops_by_reason.link_down == 16`, `faults["x"].hits == 16`, `rnics["rnic2"].rx_packets == 16 + rnics["rnic2"].duplicate_request`}},
-		{"link-flap", pair, []string{"link-flap leaf1:2 name=x period=20us duty=0.5 for=40us"},
-			[]string{done, `totals.drops_by_reason.link_down == 16`, `faults["x"].until_ns == 40000`}},
-		{"one-way", pair, []string{"one-way leaf1:2 name=x dir=out for=10us"},
-			[]string{done, `totals.drops_by_reason.link_down == 16`, `rnics["rnic2"].duplicate_request == 0`, `switches["leaf1"].ports["2"].tx_frames >= 32`}},
-		{"one-way back", pair, []string{"one-way leaf1:2 name=x dir=in for=10us"},
-			[]string{done, `totals.drops_by_reason.link_down == 1`, `rnics["rnic2"].duplicate_request == 16`}},
-		{"device-down", pair, []string{"device-down leaf1 name=x for=10us boot=5us"},
-			[]string{done, `totals.drops_by_reason.link_down == 16`, `rnics["rnic1"].local_ack_timeout_err == 1`}},
-		{"nic power", pair, []string{"device-down rnic2 name=x at=1us"},
-			[]string{`flows["w"].status == "retry_exc_err"`, `rnics["rnic1"].local_ack_timeout_err == 7`}},
-		{"own nic power", pair, []string{"device-down rnic1 name=x at=100ns"},
-			[]string{`flows["w"].status == "wr_flush_err"`, `verdict == "complete"`}},
+		{
+			"link-down", pair,
+			[]string{"link-down rnic1:1 name=x at=500ns for=100ns"},
+			[]string{done, `totals.drops_by_reason.link_down == faults["x"].hits`, `faults["x"].hits >= 6`, `faults["x"].hits <= 8`},
+		},
+		{
+			"link-down queued", pair,
+			[]string{"link-down leaf1:2 name=x for=10us"},
+			[]string{done, `totals.drops_by_reason.link_down == 16`, `faults["x"].hits == 16`, `rnics["rnic2"].rx_packets == 16 + rnics["rnic2"].duplicate_request`},
+		},
+		{
+			"link-flap", pair,
+			[]string{"link-flap leaf1:2 name=x period=20us duty=0.5 for=40us"},
+			[]string{done, `totals.drops_by_reason.link_down == 16`, `faults["x"].until_ns == 40000`},
+		},
+		{
+			"one-way", pair,
+			[]string{"one-way leaf1:2 name=x dir=out for=10us"},
+			[]string{done, `totals.drops_by_reason.link_down == 16`, `rnics["rnic2"].duplicate_request == 0`, `switches["leaf1"].ports["2"].tx_frames >= 32`},
+		},
+		{
+			"one-way back", pair,
+			[]string{"one-way leaf1:2 name=x dir=in for=10us"},
+			[]string{done, `totals.drops_by_reason.link_down == 1`, `rnics["rnic2"].duplicate_request == 16`},
+		},
+		{
+			"device-down", pair,
+			[]string{"device-down leaf1 name=x for=10us boot=5us"},
+			[]string{done, `totals.drops_by_reason.link_down == 16`, `rnics["rnic1"].local_ack_timeout_err == 1`},
+		},
+		{
+			"nic power", pair,
+			[]string{"device-down rnic2 name=x at=1us"},
+			[]string{`flows["w"].status == "retry_exc_err"`, `rnics["rnic1"].local_ack_timeout_err == 7`},
+		},
+		{
+			"own nic power", pair,
+			[]string{"device-down rnic1 name=x at=100ns"},
+			[]string{`flows["w"].status == "wr_flush_err"`, `verdict == "complete"`},
+		},
 		{"rate", pair, []string{"rate rnic1:1 name=x to=10Gbps"}, []string{done, clean, `flows["w"].last_end_ns > 16 * 881`, `flows["w"].last_end_ns < 20000`}},
-		{"ber", pair, []string{"ber rnic1:1 name=x to=1e-5 dir=out for=1us"},
-			[]string{done, `totals.drops_by_reason.crc == faults["x"].hits`, `switches["leaf1"].ports["1"].crc_errors == faults["x"].hits`, `faults["x"].hits > 0`}},
+		{
+			"ber", pair,
+			[]string{"ber rnic1:1 name=x to=1e-5 dir=out for=1us"},
+			[]string{done, `totals.drops_by_reason.crc == faults["x"].hits`, `switches["leaf1"].ports["1"].crc_errors == faults["x"].hits`, `faults["x"].hits > 0`},
+		},
 		{"loss every", pair, []string{"loss rnic1:1 name=x every=8 dir=out for=1500ns"}, []string{done, `totals.drops_by_reason.fault == 2`, `faults["x"].hits == 2`}},
 		{"mtu switch", pair, []string{"mtu leaf1:2 name=x size=1000B for=100us"}, []string{done, `totals.drops_by_reason.mtu == 16`, `switches["leaf1"].ports["1"].in_drops == 16`}},
 		{"mtu nic", pair, []string{"mtu rnic2 name=x size=1000B for=100us"}, []string{done, `totals.drops_by_reason.mtu == 16`, `faults["x"].hits == 16`}},
@@ -98,8 +125,11 @@ func TestEachKind(t *testing.T) {
 		{"drop count", pair, []string{"drop rnic1:1 name=x dir=out count=3"}, []string{done, `totals.drops_by_reason.fault == 3`, `faults["x"].hits == 3`, `rnics["rnic1"].packet_seq_err == 1`}},
 		{"drop by psn", pair, []string{"drop rnic2:1 name=x dir=in psn=105 count=1"}, []string{done, `faults["x"].hits == 1`, `rnics["rnic2"].out_of_sequence == 1`, `flows["w"].retransmitted_packets == 11`}},
 		{"drop at a switch", pair, []string{"drop leaf1:2 name=x dir=out psn_index=16 count=1"}, []string{done, `rnics["rnic1"].local_ack_timeout_err == 1`}},
-		{"second retransmission", pair, []string{"drop rnic1:1 name=a dir=out psn_index=5 count=1", "drop rnic1:1 name=b dir=out psn_index=5 iteration=2 count=1", "drop rnic1:1 name=c dir=out psn_index=5 iteration=3 count=1"},
-			[]string{done, `faults["c"].hits == 1`, `rnics["rnic1"].local_ack_timeout_err == 2`, `rnics["rnic1"].packet_seq_err == 1`}},
+		{
+			"second retransmission", pair,
+			[]string{"drop rnic1:1 name=a dir=out psn_index=5 count=1", "drop rnic1:1 name=b dir=out psn_index=5 iteration=2 count=1", "drop rnic1:1 name=c dir=out psn_index=5 iteration=3 count=1"},
+			[]string{done, `faults["c"].hits == 1`, `rnics["rnic1"].local_ack_timeout_err == 2`, `rnics["rnic1"].packet_seq_err == 1`},
+		},
 		{"by flow", pair, []string{"drop w name=x opcode=write-first count=1"}, []string{done, `faults["x"].hits == 1`}},
 		{"duplicate", pair, []string{"duplicate rnic1:1 name=x dir=out psn_index=4"}, []string{done, clean, `rnics["rnic2"].duplicate_request == 1`, `rnics["rnic2"].rx_packets == 17`}},
 		{"duplicate in", pair, []string{"duplicate leaf1:1 name=x dir=in psn_index=4"}, []string{done, clean, `rnics["rnic2"].duplicate_request == 1`}},
@@ -126,13 +156,19 @@ func TestEachKind(t *testing.T) {
 		{"drain", clos, []string{"drain spine1 name=x"}, []string{done, clean, `switches["spine1"].ports["1"].tx_frames == 0`, `switches["leaf1"].ports["4"].tx_frames == 256`}},
 		{"drained only way", pair, []string{"drain leaf1 name=x"}, []string{done, clean, silent}},
 		// leaf1 leaves the dead uplink at once; leaf2 goes on answering over spine1 until routing tells it.
-		{"link-down leaves ECMP", clos, []string{"link-down leaf1:uplink1 name=x withdraw=100us"},
-			[]string{done, `switches["leaf1"].ports["3"].tx_frames == 0`, `totals.drops_by_reason.link_down == faults["x"].hits`, `faults["x"].hits > 0`, `faults["x"].hits <= 16`}},
+		{
+			"link-down leaves ECMP", clos,
+			[]string{"link-down leaf1:uplink1 name=x withdraw=100us"},
+			[]string{done, `switches["leaf1"].ports["3"].tx_frames == 0`, `totals.drops_by_reason.link_down == faults["x"].hits`, `faults["x"].hits > 0`, `faults["x"].hits <= 16`},
+		},
 		{"never withdrawn", clos, []string{"link-down leaf1:uplink1 name=x withdraw=1s"}, []string{`flows["w"].failed > 0`, `flows["w"].completed > 0`}},
 		{"back after hold", clos, []string{"link-down leaf1:uplink1 name=x for=1us hold=1s withdraw=100us"}, []string{done, `switches["leaf1"].ports["3"].tx_frames == 0`}},
 		{"remote detection", clos, []string{"link-down leaf1:uplink1 name=x detect=10us for=50us"}, []string{done, `totals.drops_by_reason.link_down > 0`}},
-		{"overlap on one cable", pair, []string{"link-down leaf1:2 name=a for=20us", "link-down leaf1:2 name=b at=10us for=20us", "ber leaf1:2 name=c to=1e-5 for=30us"},
-			[]string{done, `faults["a"].hits + faults["b"].hits == 16`, `totals.drops_by_reason.link_down == 16`}},
+		{
+			"overlap on one cable", pair,
+			[]string{"link-down leaf1:2 name=a for=20us", "link-down leaf1:2 name=b at=10us for=20us", "ber leaf1:2 name=c to=1e-5 for=30us"},
+			[]string{done, `faults["a"].hits + faults["b"].hits == 16`, `totals.drops_by_reason.link_down == 16`},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
