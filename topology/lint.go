@@ -17,6 +17,7 @@ func Lint(p *Plan) []Finding {
 	l.oneSided()
 	l.seeds()
 	l.paths()
+	l.paces()
 	for i := range l.out {
 		if n := l.seen[l.keys[i]]; n > 1 {
 			l.out[i].Text += fmt.Sprintf(" (and %d more like it)", n-1)

@@ -1,6 +1,10 @@
 package topology
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/rocemu/rocemu/clock"
+)
 
 // Lints that follow the workload's paths: class, MTU and reachability hop by
 // hop over every equal-cost member.
@@ -109,4 +113,39 @@ func (l *linter) mtu(port string, have, mtu int, dev int32) {
 	l.add(port, "mtu-small", port, l.p.settingNode(&l.p.Devices[dev], "mtu"),
 		"port MTU %d B is too small for path MTU %d: %s needs >= %d (SEND, MIDDLE; WRITE_FIRST %d, with immediate %d, READ response %d)",
 		have, mtu, port, mtu+62, mtu+78, mtu+82, mtu+66)
+}
+
+// paces finds flows whose pace leaves more than the ACK timeout between two
+// packets that ask for an acknowledgement: they time out on a sound fabric.
+func (l *linter) paces() {
+	for i := range l.p.Flows {
+		f := &l.p.Flows[i]
+		if f.Rate == 0 || f.QP < 0 || f.Verb == Read || f.Verb >= CmpSwap {
+			continue
+		}
+		q, nic := &l.p.QPs[f.QP], l.p.RNIC(f.From).NIC
+		if q.Params.Timeout == 0 || q.Params.TimeoutMode != TimeoutIBTA || nic.AckEvery {
+			continue
+		}
+		n := min((f.Size+int64(q.MTU)-1)/int64(q.MTU), 1<<nic.Pers.AckFreqLog) - 1
+		span, limit := f.Rate.Span(max(n, 0)*int64(q.MTU)), clock.Duration(4096)*clock.Nanosecond<<q.Params.Timeout
+		if span > limit {
+			line := &l.p.Lines[f.Line]
+			l.add(line.Name, "pace-timeout", line.Name, l.p.lineNode(f.Line, "rate"),
+				"at %v, %d packets of %d B take %v before one asks for an acknowledgement; the ACK timer of %v runs out first: ack: every, a longer timeout or a faster pace helps",
+				f.Rate, n, q.MTU, span, limit)
+		}
+	}
+}
+
+// lineNode finds a key of a workload line.
+func (p *Plan) lineNode(line int32, key string) *node {
+	if ls := p.root.get("workload"); ls != nil {
+		for _, n := range ls.items {
+			if n.str("name") == p.Lines[line].Name {
+				return n.get(key)
+			}
+		}
+	}
+	return nil
 }
