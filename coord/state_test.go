@@ -336,3 +336,25 @@ func TestSupersededFailure(t *testing.T) {
 		t.Errorf("run is %s", s.Run.Phase)
 	}
 }
+
+// A gate counts a pending fault only when every process that passes the same
+// end has seen it: by the grant at its place in the ledger.
+func TestGateCountsWhatAllKnow(t *testing.T) {
+	s := running(t, 1)
+	for _, e := range []*Entry{
+		{Kind: KindGrant, At: 10},
+		{Kind: KindFault, Fault: &Fault{Name: "a", Text: "x", Want: 100}},
+		{Kind: KindGrant, At: 40},
+		{Kind: KindFault, Fault: &Fault{Name: "b", Text: "x", Want: 50}},
+	} {
+		if r := s.Apply(e); r.Err != "" {
+			t.Fatal(r.Err)
+		}
+	}
+	g := &gate{faults: sortFaults(append([]Fault(nil), s.Run.Faults...))}
+	for _, x := range []struct{ end, want clock.Time }{{10, clock.Never}, {11, 100}, {40, 100}, {41, 50}, {clock.Never, 50}} {
+		if got := g.next(x.end); got != x.want {
+			t.Errorf("passing %v: next fault at %v, want %v", x.end, got, x.want)
+		}
+	}
+}

@@ -64,6 +64,7 @@ type Carrier struct {
 	stop   chan struct{}
 	done   sync.WaitGroup
 
+	timer  *time.Timer   // of await
 	window time.Duration // smoothed wall time of a window
 	last   time.Time
 	pend   int
@@ -110,6 +111,8 @@ func New(bus Bus, cfg Config) (*Carrier, error) {
 		c.in.Close()
 		return nil, err
 	}
+	c.timer = time.NewTimer(time.Hour)
+	c.timer.Stop()
 	c.done.Add(1)
 	go c.serveNaks()
 	return c, nil
@@ -286,7 +289,8 @@ func (c *Carrier) await(ctx context.Context, src int, n uint64) (*assembly, erro
 	} else {
 		p.asked = start
 	}
-	timer := time.NewTimer(p.wait)
+	timer := c.timer
+	timer.Reset(p.wait)
 	defer timer.Stop()
 	up := c.bus.Reconnected()
 	for {
