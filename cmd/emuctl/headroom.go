@@ -47,7 +47,7 @@ func (a *app) headroom() *cobra.Command {
 	f := headroomFlags{Rate: "100Gbps", Length: "100m", Cell: "208B", MTU: "9216B", Response: "1us", Latency: "1us", Profile: "auto"}
 	return a.command(verb{
 		use: "headroom [FILE] [--rate 100Gbps --length 100m --packet 64B] [--profile article-408]", short: "PFC headroom of a link, term by term",
-		long:    "What arrives between XOFF and the last unwanted frame, in cells. With FILE, the\nheadroom that every lossless port of the fabric gets.",
+		long:    "What arrives between XOFF and the last unwanted frame, in cells. With FILE, the\nheadroom that every lossless port of the fabric gets, and its sum by switch.",
 		example: "  emuctl headroom --rate 100Gbps --length 100m --packet 64B --profile article-408\n  emuctl headroom examples/pod.yaml",
 		args:    cobra.MaximumNArgs(1), flags: &f,
 		run: func(_ context.Context, args []string) error {
@@ -154,10 +154,19 @@ func (a *app) headroomOfFile(path string) error {
 		return err
 	}
 	rows := []portHeadroom{}
+	sums := report.NewTable("device", "groups", "cells", "bytes", "buffer")
 	for i := range plan.Devices {
 		d := &plan.Devices[i]
+		from := len(rows)
 		for p := range d.Ports {
 			rows = append(rows, portRows(plan, d, &d.Ports[p])...)
+		}
+		var cells, bytes int64
+		for _, r := range rows[from:] {
+			cells, bytes = cells+r.Cells, bytes+r.Bytes
+		}
+		if d.Switch != nil {
+			sums.AppendRow([]any{d.Name, len(rows) - from, cells, bytes, d.Switch.BufferBytes})
 		}
 	}
 	if a.json {
@@ -167,7 +176,7 @@ func (a *app) headroomOfFile(path string) error {
 	for _, r := range rows {
 		t.AppendRow([]any{r.Port, r.Peer, r.Rate, r.PropNS + "ns", r.Priority, r.Cells, r.Bytes})
 	}
-	return a.printf("%s\n", t.Render())
+	return a.printf("%s\n\n%s\n", t.Render(), sums.Render())
 }
 
 func portRows(plan *topology.Plan, d *topology.Device, p *topology.Port) []portHeadroom {
