@@ -213,8 +213,10 @@ func (n *Node) onStatus([]byte) (any, error) {
 
 // runStatus describes a run; both locks are held.
 func (l *leader) runStatus(r *Run) RunStatus {
-	x := RunStatus{ID: r.Spec.ID, Name: r.Spec.Files[0].Name, Phase: r.Phase, State: string(r.Phase), Why: r.Why, Grant: r.Grant, Pace: r.Pace, StopAt: r.StopAt,
-		Faults: append([]Fault(nil), r.Faults...), Moves: r.Moves}
+	x := RunStatus{
+		ID: r.Spec.ID, Name: r.Spec.Files[0].Name, Phase: r.Phase, State: string(r.Phase), Why: r.Why, Grant: r.Grant, Pace: r.Pace, StopAt: r.StopAt,
+		Faults: append([]Fault(nil), r.Faults...), Moves: r.Moves,
+	}
 	if k := len(r.Ckpts); k > 0 {
 		x.Ckpt = r.Ckpts[k-1].B
 	}

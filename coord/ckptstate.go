@@ -76,9 +76,7 @@ func (r *Run) rollback(e *Entry) Result {
 func (s *State) save(c Ckpt) {
 	r := s.Run
 	sv := Saved{Name: c.Name, Run: r.Spec.ID, Ckpt: c, Spec: r.Spec, Owner: r.Owner, Hash: r.Hash}
-	for _, f := range r.Faults {
-		sv.Fault = append(sv.Fault, f)
-	}
+	sv.Fault = append(sv.Fault, r.Faults...)
 	if old := s.saved(c.Name); old != nil {
 		*old = sv
 		return

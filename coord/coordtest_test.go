@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -99,6 +98,7 @@ func (r *relayFabric) Schedule(f *coord.Fault) error {
 	}
 	return nil
 }
+
 func (r *relayFabric) Parts(clock.Time) ([]byte, error) { return []byte(r.e.Digest().String()), nil }
 
 // cluster is nodes and a server in this process.
@@ -108,7 +108,6 @@ type cluster struct {
 	dir   string
 	model relays
 	nodes map[string]*running
-	wg    sync.WaitGroup
 	cl    *client.Client
 }
 
@@ -138,9 +137,11 @@ func newCluster(t *testing.T, model relays, jet bool) *cluster {
 
 func (c *cluster) start(name string, coordinator bool, expect int, edit func(*coord.Config)) {
 	c.t.Helper()
-	cfg := coord.Config{Name: name, Data: filepath.Join(c.dir, name), Coordinator: coordinator, Expect: expect, Model: c.model, Build: "test",
+	cfg := coord.Config{
+		Name: name, Data: filepath.Join(c.dir, name), Coordinator: coordinator, Expect: expect, Model: c.model, Build: "test",
 		Dialer: natsbus.Dialer{URL: c.srv.ClientURL(), Wait: 5 * time.Second}, Silence: time.Second, GiveUp: 20 * time.Second,
-		Fatal: func(err error) { c.t.Errorf("%s: fatal: %v", name, err) }}
+		Fatal: func(err error) { c.t.Errorf("%s: fatal: %v", name, err) },
+	}
 	if os.Getenv("EMU_TEST_LOG") != "" {
 		cfg.Log = hclog.New(&hclog.LoggerOptions{Name: name, Level: hclog.Debug})
 	}

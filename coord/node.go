@@ -66,7 +66,6 @@ type Node struct {
 
 	mu      sync.Mutex
 	runs    map[int]*runner // by slot
-	last    *Run            // the run the runners belong to, by id
 	leaving atomic.Bool
 	ready   atomic.Bool
 	kick    chan struct{}
@@ -318,9 +317,11 @@ func (n *Node) sendBeat() {
 
 func (r *runner) progress() SlotState {
 	s := r.stats()
-	x := SlotState{Run: r.run, Slot: r.slot, Inc: r.inc, State: "starting", N: r.n.Load(), M: clock.Time(r.m.Load()), Want: clock.Time(r.want.Load()),
+	x := SlotState{
+		Run: r.run, Slot: r.slot, Inc: r.inc, State: "starting", N: r.n.Load(), M: clock.Time(r.m.Load()), Want: clock.Time(r.want.Load()),
 		Windows: r.windows.Load(), WaitNS: int64(s.Wait), WallNS: int64(time.Since(r.t0)), BytesOut: s.BytesOut, Naks: s.Naks, Resent: s.Resent,
-		Repeated: s.Repeated, Refused: s.Refused}
+		Repeated: s.Repeated, Refused: s.Refused,
+	}
 	if p := r.phase.Load(); p != nil {
 		x.State = *p
 	}

@@ -35,9 +35,11 @@ func keys(t *testing.T) (dir string, own *tls.Config, url string) {
 		t.Error("keys were overwritten")
 	}
 	own = must[*tls.Config](t)(pki.Load(filepath.Join(dir, pki.CAFile), filepath.Join(dir, "localhost.pem"), filepath.Join(dir, "localhost.key")))
-	srv, err := natsbus.StartServer(natsbus.ServerOptions{TLS: own, StoreDir: filepath.Join(dir, "js"),
+	srv, err := natsbus.StartServer(natsbus.ServerOptions{
+		TLS: own, StoreDir: filepath.Join(dir, "js"),
 		Members: []string{must[string](t)(pki.PublicKey(filepath.Join(dir, pki.MemberSeed)))},
-		People:  []string{must[string](t)(pki.PublicKey(filepath.Join(dir, pki.UserSeed)))}})
+		People:  []string{must[string](t)(pki.PublicKey(filepath.Join(dir, pki.UserSeed)))},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -255,8 +255,10 @@ func (w *simWorld) tick(run *Run, i int) {
 
 func simulate(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 0x51))
-	w := &simWorld{t: t, rng: rng, procs: 2 + rng.IntN(3), hub: rng.IntN(2) == 0, net: natsbus.NewMemNet(seed), truth: NewReplica(), grew: make(chan struct{}),
-		blobs: map[string][]byte{}, ckpts: map[int]ckptReport{}, spec: actortest.Spec{Seed: seed, Relays: 6 + rng.IntN(8), Cables: 8, Burst: 30}}
+	w := &simWorld{
+		t: t, rng: rng, procs: 2 + rng.IntN(3), hub: rng.IntN(2) == 0, net: natsbus.NewMemNet(seed), truth: NewReplica(), grew: make(chan struct{}),
+		blobs: map[string][]byte{}, ckpts: map[int]ckptReport{}, spec: actortest.Spec{Seed: seed, Relays: 6 + rng.IntN(8), Cables: 8, Burst: 30},
+	}
 	w.net.Loss, w.net.Dup, w.net.Reorder, w.net.Delay = 0.01*rng.Float64(), 0.2*rng.Float64(), 0.2*rng.Float64(), 2*time.Millisecond
 	for d := range w.spec.Relays {
 		w.owner = append(w.owner, int32(d%w.procs))

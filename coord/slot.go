@@ -39,12 +39,11 @@ type runner struct {
 	taken   clock.Time // boundary of the last checkpoint taken
 
 	// Progress, written by the engine's goroutine and by starve.
-	n, windows  atomic.Uint64
-	m, want     atomic.Int64
-	replayUntil atomic.Uint64
-	phase       atomic.Pointer[string]
-	t0          time.Time
-	ended       atomic.Bool
+	n, windows atomic.Uint64
+	m, want    atomic.Int64
+	phase      atomic.Pointer[string]
+	t0         time.Time
+	ended      atomic.Bool
 }
 
 // hubFrom is the number of slots from which summaries go through one of them:
@@ -241,8 +240,10 @@ func (r *runner) report(ctx context.Context, fab Fabric, res actors.Result) erro
 	}
 	e := fab.Engine()
 	g := e.Digest()
-	d := &Done{End: int(res.End), At: res.At, LastWork: res.LastWork, Progress: res.Summary.LastProgress, NextWork: res.Summary.NextWork,
-		Outstanding: res.Summary.Outstanding, Windows: e.Windows(), Digest: [2]uint64{g.Hi, g.Lo}, Parts: sum, Notes: log, Cost: r.cost()}
+	d := &Done{
+		End: int(res.End), At: res.At, LastWork: res.LastWork, Progress: res.Summary.LastProgress, NextWork: res.Summary.NextWork,
+		Outstanding: res.Summary.Outstanding, Windows: e.Windows(), Digest: [2]uint64{g.Hi, g.Lo}, Parts: sum, Notes: log, Cost: r.cost(),
+	}
 	for {
 		rs, err := r.node.propose(ctx, &Entry{Cmd: fmt.Sprintf("done-%s-%d-%d", r.run, r.slot, r.inc), Kind: KindDone, Run: r.run, Slot: r.slot, Inc: r.inc, Done: d})
 		if err == nil && rs.Err != "" {
@@ -258,8 +259,10 @@ func (r *runner) report(ctx context.Context, fab Fabric, res actors.Result) erro
 func (r *runner) cost() Cost {
 	s := r.stats()
 	cpu, rss := usage()
-	return Cost{WallNS: int64(time.Since(r.t0)), WaitNS: int64(s.Wait), CPUNS: cpu, RSS: rss, BytesOut: s.BytesOut,
-		Workers: max(1, r.node.cfg.Workers), Resent: s.Resent, Naks: s.Naks}
+	return Cost{
+		WallNS: int64(time.Since(r.t0)), WaitNS: int64(s.Wait), CPUNS: cpu, RSS: rss, BytesOut: s.BytesOut,
+		Workers: max(1, r.node.cfg.Workers), Resent: s.Resent, Naks: s.Naks,
+	}
 }
 
 func (r *runner) stats() natsbus.Stats {

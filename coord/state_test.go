@@ -136,8 +136,18 @@ func TestRollback(t *testing.T) {
 
 // The state is a pure function of its entries, and its bytes come back.
 func FuzzApply(f *testing.F) {
-	for _, e := range []*Entry{{Kind: KindGrant, At: 5}, {Kind: KindFault, Fault: &Fault{Text: "x"}}, {Kind: KindMove, Slot: 1, Inc: 1, To: "b"}, {Kind: KindStop, At: 9},
-		{Kind: KindCkptPlan}, {Kind: KindPlace}, {Kind: KindSubmit, Spec: &RunSpec{ID: "z"}}, {Kind: KindDone, Slot: -1}, {Kind: KindRollback, At: 3}, {Kind: KindPace, Pace: &Pace{1, 0}}} {
+	for _, e := range []*Entry{
+		{Kind: KindGrant, At: 5},
+		{Kind: KindFault, Fault: &Fault{Text: "x"}},
+		{Kind: KindMove, Slot: 1, Inc: 1, To: "b"},
+		{Kind: KindStop, At: 9},
+		{Kind: KindCkptPlan},
+		{Kind: KindPlace},
+		{Kind: KindSubmit, Spec: &RunSpec{ID: "z"}},
+		{Kind: KindDone, Slot: -1},
+		{Kind: KindRollback, At: 3},
+		{Kind: KindPace, Pace: &Pace{1, 0}},
+	} {
 		b, _ := e.Encode()
 		f.Add(b)
 	}

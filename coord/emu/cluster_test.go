@@ -113,8 +113,10 @@ func start(t *testing.T, names ...string) *cluster {
 	}
 	c := &cluster{T: t, url: srv.ClientURL(), nodes: map[string]func(){}}
 	for i, name := range names {
-		n, err := coord.NewNode(t.Context(), coord.Config{Name: name, Data: filepath.Join(dir, name), Coordinator: i == 0, Expect: 1, Model: new(emu.Model), Build: "test",
-			Dialer: natsbus.Dialer{URL: c.url, Wait: 5 * time.Second}, Silence: time.Second, GiveUp: 20 * time.Second, Fatal: func(err error) { t.Error(err) }})
+		n, err := coord.NewNode(t.Context(), coord.Config{
+			Name: name, Data: filepath.Join(dir, name), Coordinator: i == 0, Expect: 1, Model: new(emu.Model), Build: "test",
+			Dialer: natsbus.Dialer{URL: c.url, Wait: 5 * time.Second}, Silence: time.Second, GiveUp: 20 * time.Second, Fatal: func(err error) { t.Error(err) },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

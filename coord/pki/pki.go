@@ -217,8 +217,10 @@ func authority(w *writer, o Options) (*x509.Certificate, *ecdsa.PrivateKey, erro
 		return nil, nil, err
 	}
 	now := time.Now()
-	t := &x509.Certificate{SerialNumber: sn, Subject: pkix.Name{CommonName: "rocemu cluster"}, NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(o.Years, 0, 0),
-		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign}
+	t := &x509.Certificate{
+		SerialNumber: sn, Subject: pkix.Name{CommonName: "rocemu cluster"}, NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(o.Years, 0, 0),
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, t, t, &key.PublicKey, key)
 	if err != nil {
 		return nil, nil, err
@@ -269,9 +271,11 @@ func certificate(w *writer, ca *x509.Certificate, caKey *ecdsa.PrivateKey, host 
 		return err
 	}
 	now := time.Now()
-	t := &x509.Certificate{SerialNumber: sn, Subject: pkix.Name{CommonName: host}, NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(years, 0, 0),
+	t := &x509.Certificate{
+		SerialNumber: sn, Subject: pkix.Name{CommonName: host}, NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(years, 0, 0),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}}
+		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
 	if ip := net.ParseIP(host); ip != nil {
 		t.IPAddresses = append(t.IPAddresses, ip)
 	} else if host != "localhost" {

@@ -27,8 +27,10 @@ type query struct {
 func newQuery(prefix, path *pb.Path) (query, error) {
 	q := query{path: path}
 	elems := slices.Concat(prefix.GetElem(), path.GetElem())
-	if len(elems) == 0 && len(path.GetElement()) > 0 { //nolint:staticcheck // old clients send this form
-		for _, e := range path.GetElement() { //nolint:staticcheck // as above
+	//lint:ignore SA1019 old clients send this form
+	old := path.GetElement()
+	if len(elems) == 0 {
+		for _, e := range old {
 			elems = append(elems, elem(e))
 		}
 	}

@@ -34,7 +34,6 @@ func (c *Config) qosMaps(s *Switch) {
 }
 
 func (c *Config) portMaps(s *Switch, p *Port, e, global *entry) {
-	const t = "PORT_QOS_MAP"
 	p.HasMaps, p.HasPrios = true, true
 	for i := range 8 {
 		p.TCToPG[i], p.TCToQueue[i], p.PFCToQueue[i] = uint8(i), uint8(i), uint8(i)
