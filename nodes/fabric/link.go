@@ -167,7 +167,7 @@ func (s *Switch) resetPause(now clock.Time, port int) {
 		if c := &p.c.PFC[n]; c.rxSince != clock.Never {
 			s.settle(now, port, p, n)
 			if c.rxSince != clock.Never {
-				s.endPause(now, port, c, n)
+				s.endPause(now, now, port, c, n)
 			}
 		}
 	}

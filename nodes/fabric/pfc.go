@@ -206,14 +206,14 @@ func (s *Switch) pausePrio(now clock.Time, pn int, p *portState, n int, t uint16
 	was, is := p.port.Pause(now, n, t)
 	switch {
 	case is && !was:
-		c.rxSince = now
+		c.rxSince = now.Add(-p.port.PauseLag()) // the pause counts from reception
 		s.wait.gen++
 		s.note(record.Record{At: now, Port: uint16(pn), Prio: uint8(n), Kind: record.PauseStart})
 		if p.hasDog {
 			s.armDog(now, pn-1, n)
 		}
 	case was && !is:
-		s.endPause(now, pn, c, n)
+		s.endPause(now, now.Add(-p.port.PauseLag()), pn, c, n)
 	}
 }
 
@@ -224,12 +224,13 @@ func (s *Switch) settle(now clock.Time, pn int, p *portState, n int) {
 		return
 	}
 	if u := p.port.PausedUntil(n); u <= now {
-		s.endPause(u, pn, c, n)
+		s.endPause(u, u, pn, c, n)
 	}
 }
 
-func (s *Switch) endPause(at clock.Time, pn int, c *PFCCount, n int) {
-	c.rxPaused += at.Sub(c.rxSince)
+// endPause books a pause that ends at `at`, and ended at `counted` by reception.
+func (s *Switch) endPause(at, counted clock.Time, pn int, c *PFCCount, n int) {
+	c.rxPaused += counted.Sub(c.rxSince)
 	c.rxSince = clock.Never
 	c.On2Off++
 	s.wait.gen++

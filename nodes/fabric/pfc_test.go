@@ -104,8 +104,8 @@ func TestPauseTimesExact(t *testing.T) {
 	l.run(ms)
 	s := l.sws["leaf1"]
 	rx, _ := s.PauseTimes(2, 3, clock.Time(ms))
-	// from reception (1 µs before it acts) to expiry: 1000 quanta of 5.12 ns, less the response
-	if want := 1000*5120 - us + 11*us; rx != want {
+	// both ends by reception (case C24): 1000 quanta of 5.12 ns, then 11 us to the resume
+	if want := 1000*5120 + 11*us; rx != want {
 		t.Errorf("paused %v, want %v", rx, want)
 	}
 	c := &s.Counters(2).PFC[3]

@@ -139,7 +139,7 @@ func (s *Switch) waits(now clock.Time, facing func(port int) bool) WaitState {
 			n := firstBit(m)
 			q := p.maps.pfcToQueue[n]
 			if p.q[q].n > 0 && p.pausedQueues(now)&(1<<q) != 0 {
-				w.Queues = append(w.Queues, PausedQueue{uint16(i + 1), uint8(n), p.c.PFC[n].rxSince, p.q[q].bytes})
+				w.Queues = append(w.Queues, PausedQueue{uint16(i + 1), uint8(n), p.c.PFC[n].rxSince.Add(p.port.PauseLag()), p.q[q].bytes})
 			}
 		}
 		if p.xoffSent == 0 || facing != nil && !facing(i+1) {

@@ -152,6 +152,9 @@ func (p *Port) Pause(now clock.Time, prio int, q uint16) (was, is bool) {
 	return was, is
 }
 
+// PauseLag is how long after its reception a PFC frame acts on the scheduler.
+func (p *Port) PauseLag() clock.Duration { return p.pauseBack }
+
 // Paused reports whether a priority may not start a frame at now.
 func (p *Port) Paused(now clock.Time, prio int) bool { return p.until[prio] > now }
 

@@ -187,7 +187,7 @@ func (s *faultState) resumeAll(r *RNIC, now clock.Time) {
 func (s *faultState) resumePort(r *RNIC, now clock.Time, p *txPort) {
 	for prio := range 8 {
 		if p.PausedUntil(prio) != 0 {
-			r.resumed(now, p, prio)
+			r.resumed(now, now, p, prio)
 		}
 	}
 }

@@ -140,17 +140,17 @@ func (r *RNIC) pauseFrame(now clock.Time, i int, f *wire.Frame) {
 			continue
 		}
 		if u := p.PausedUntil(prio); u != 0 && u <= now {
-			r.resumed(u, p, prio)
+			r.resumed(u, u, p, prio)
 		}
 		r.chain.Mix(now, 0xFC<<56|uint64(prio), uint64(q))
 		r.pauses = true
 		was, is := p.Pause(now, prio, q)
 		switch {
 		case is && !was:
-			p.pausedSince[prio] = now
+			p.pausedSince[prio] = max(now.Add(-p.PauseLag()), 1) // the pause counts from reception
 			r.notePause(now, p, prio, true)
 		case was && !is:
-			r.resumed(now, p, prio)
+			r.resumed(now, now.Add(-p.PauseLag()), p, prio)
 			released = true
 		}
 	}

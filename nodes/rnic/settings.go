@@ -16,7 +16,7 @@ func (r *RNIC) settings(now clock.Time) {
 		p := &r.ports[i]
 		for prio := range 8 {
 			if !r.nic.Lossless[prio] && p.PausedUntil(prio) != 0 {
-				r.resumed(now, p, prio)
+				r.resumed(now, now, p, prio)
 			}
 		}
 	}

@@ -161,18 +161,19 @@ func (r *RNIC) pausesEnded(now clock.Time) {
 		p := &r.ports[i]
 		for prio := range 8 {
 			if u := p.PausedUntil(prio); u != 0 && u <= now {
-				r.resumed(u, p, prio)
+				r.resumed(u, u, p, prio)
 			}
 		}
 	}
 	r.trySend(now)
 }
 
-// resumed books the end of a pause at t and releases what it held.
-func (r *RNIC) resumed(t clock.Time, p *txPort, prio int) {
+// resumed books the end of a pause at t, which by reception ended at counted,
+// and releases what it held.
+func (r *RNIC) resumed(t, counted clock.Time, p *txPort, prio int) {
 	p.Pause(t, prio, 0)
 	if s := p.pausedSince[prio]; s != 0 {
-		r.st.rxPauseTime[prio] += t.Sub(s)
+		r.st.rxPauseTime[prio] += counted.Sub(s)
 		p.pausedSince[prio] = 0
 		r.notePause(t, p, prio, false)
 	}
