@@ -3,7 +3,9 @@ package actors
 import (
 	"fmt"
 	"sort"
+	"unsafe"
 
+	"github.com/rocemu/rocemu/actors/mem"
 	"github.com/rocemu/rocemu/actors/snap"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/wire"
@@ -145,6 +147,21 @@ type Outbox struct {
 	end clock.Time
 	ch  []*Channel // by port number - 1
 	w   *scratch
+}
+
+// Hint asks for the memory that the next Send on a port touches, near = false
+// first, near = true when that has had time to come.
+func (o *Outbox) Hint(port int, near bool) {
+	c := o.ch[port-1]
+	if !near {
+		mem.Prefetch(unsafe.Pointer(&c.tail), 2)
+		return
+	}
+	if c.ti < chunkFrames {
+		mem.Of(&c.tail.f[c.ti])
+	} else if c.free != nil {
+		mem.Prefetch(unsafe.Pointer(c.free), 2)
+	}
 }
 
 // Send puts a frame on the cable of a port. f.At is the arrival at the

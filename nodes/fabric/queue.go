@@ -1,6 +1,11 @@
 package fabric
 
-import "github.com/rocemu/rocemu/nodes/wire"
+import (
+	"unsafe"
+
+	"github.com/rocemu/rocemu/actors/mem"
+	"github.com/rocemu/rocemu/nodes/wire"
+)
 
 // chunkFrames makes a chunk exactly 1 KiB.
 const chunkFrames = 14
@@ -76,6 +81,9 @@ func (q *queue) push(p *chunkPool, f *wire.Frame, m stored) {
 	q.tail.f[q.ti] = *f
 	q.tail.meta[q.ti] = m
 	q.ti++
+	if q.ti < chunkFrames {
+		mem.Of(&q.tail.f[q.ti]) // the next one's place: long queues are not in the caches
+	}
 	q.n++
 	q.bytes += int64(f.Len)
 }
@@ -90,6 +98,9 @@ func (q *queue) pop(p *chunkPool) (*wire.Frame, stored) {
 	q.hi++
 	q.n--
 	q.bytes -= int64(f.Len)
+	if q.n > aheadFrames {
+		q.askAhead(c)
+	}
 	switch {
 	case q.n == 0:
 		q.head, q.tail, q.hi, q.ti = nil, nil, 0, 0
@@ -99,6 +110,19 @@ func (q *queue) pop(p *chunkPool) (*wire.Frame, stored) {
 		p.put(c)
 	}
 	return f, m
+}
+
+// aheadFrames is how many frames behind the head are asked for at a dequeue.
+const aheadFrames = 2
+
+// askAhead hints at the frame that leaves in two turns.
+func (q *queue) askAhead(c *qchunk) {
+	i := int(q.hi) + aheadFrames - 1
+	if i >= chunkFrames {
+		c, i = c.next, i-chunkFrames
+	}
+	mem.Of(&c.f[i])
+	mem.Prefetch(unsafe.Pointer(&c.meta[i]), 1)
 }
 
 // each visits the queued frames in order.

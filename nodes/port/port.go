@@ -5,6 +5,7 @@
 package port
 
 import (
+	"github.com/rocemu/rocemu/actors/mem"
 	"github.com/rocemu/rocemu/actors/snap"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/wire"
@@ -150,6 +151,13 @@ func (p *Port) Pause(now clock.Time, prio int, q uint16) (was, is bool) {
 		}
 	}
 	return was, is
+}
+
+// Hint asks for the memory beside the Port that Transmit touches.
+func (p *Port) Hint() {
+	if m := &p.mac; m.span != nil {
+		mem.Of(&m.span[(m.pos+1)&(len(m.span)-1)])
+	}
 }
 
 // PauseLag is how long after its reception a PFC frame acts on the scheduler.
