@@ -119,6 +119,7 @@ type Fault struct {
 	Clear bool           `json:"clear,omitempty"` // ends the fault of this name
 	Set   bool           `json:"set,omitempty"`   // Text is PATH=VALUE
 	Want  clock.Time     `json:"want,omitempty"`
+	Firm  bool           `json:"firm,omitempty"` // Want or not at all
 	Eff   clock.Time     `json:"eff"`
 	For   clock.Duration `json:"for,omitempty"`
 	Seq   uint64         `json:"seq"`

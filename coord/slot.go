@@ -238,6 +238,7 @@ func (r *runner) report(ctx context.Context, fab Fabric, res actors.Result) erro
 			return err
 		}
 	}
+	r.awaitSnapshot(ctx, res.At)
 	e := fab.Engine()
 	g := e.Digest()
 	d := &Done{
@@ -253,6 +254,34 @@ func (r *runner) report(ctx context.Context, fab Fabric, res actors.Result) erro
 			return err
 		}
 		r.log.Warn("the end of a slot is not in the ledger yet", "slot", r.slot, "err", err)
+	}
+}
+
+// snapshotWait bounds how long the end of a run waits for a snapshot that was
+// asked for before it.
+const snapshotWait = 5 * time.Second
+
+// awaitSnapshot lets a snapshot by name that lies before the run's end be
+// committed: once the run is over, its checkpoints are.
+func (r *runner) awaitSnapshot(ctx context.Context, end clock.Time) {
+	limit := time.NewTimer(snapshotWait)
+	defer limit.Stop()
+	for pending := true; pending; {
+		r.node.rep.View(func(s *State) {
+			p := s.Run
+			pending = p != nil && p.Spec.ID == r.run && p.Plan != nil && p.Plan.Name != "" && p.Plan.B <= end
+		})
+		if !pending {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-limit.C:
+			r.log.Warn("the run ends before its snapshot was stored everywhere")
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 }
 

@@ -331,6 +331,9 @@ func (r *Run) fault(e *Entry, seq uint64) Result {
 	}
 	f := *e.Fault
 	f.Seq = seq
+	if f.Firm && f.Want < r.Grant {
+		return refuse("%v lies before %v, the end of what the cluster may already have run: ask for that or later, or for no time", f.Want, r.Grant)
+	}
 	f.Base, f.Eff = r.Grant, max(f.Want, r.Grant)
 	if f.Eff >= r.StopAt {
 		return refuse("the run stops at %v, before the fault at %v", r.StopAt, f.Eff)

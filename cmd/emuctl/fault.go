@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/coord"
@@ -65,7 +66,7 @@ func liveFaults(args []string, at, dur string) ([]coord.Fault, error) {
 		if err != nil {
 			return nil, fmt.Errorf("fault %q: %w", t, err)
 		}
-		f := coord.Fault{Name: x.Name, Text: t, Want: max(want, x.At), For: clock.Duration(span)}
+		f := coord.Fault{Name: x.Name, Text: t, Want: max(want, x.At), Firm: at != "" || !x.NoAt, For: clock.Duration(span)}
 		if f.Name == "" || f.Name == x.Kind {
 			f.Name = x.Kind + "-" + client.NewID()[:6]
 		}
@@ -78,6 +79,7 @@ type injected struct {
 	Name string     `json:"name"`
 	Text string     `json:"text"`
 	At   clock.Time `json:"at_ps"`
+	Wall float64    `json:"expected_s,omitempty"` // real time until it takes effect, as the run goes now
 }
 
 func (a *app) inject(ctx context.Context, c *client.Client, faults []coord.Fault) error {
@@ -87,9 +89,14 @@ func (a *app) inject(ctx context.Context, c *client.Client, faults []coord.Fault
 		if err != nil {
 			return fmt.Errorf("fault %q: %w", f.Text, err)
 		}
-		out = append(out, injected{f.Name, f.Text, at})
+		x := injected{Name: f.Name, Text: f.Text, At: at, Wall: untilWall(ctx, c, at)}
+		out = append(out, x)
 		if !a.json {
-			if err := a.printf("%s at %v: %s\n", f.Name, at, f.Text); err != nil {
+			when := ""
+			if x.Wall > 0 {
+				when = fmt.Sprintf(" (in about %.2g s of real time)", x.Wall)
+			}
+			if err := a.printf("%s at %v%s: %s\n", f.Name, at, when, f.Text); err != nil {
 				return err
 			}
 		}
@@ -98,6 +105,23 @@ func (a *app) inject(ctx context.Context, c *client.Client, faults []coord.Fault
 		return a.printJSON(out)
 	}
 	return nil
+}
+
+// untilWall estimates the real time until a run reaches at, from how far it
+// comes in a short while; 0 when it stands or is past it.
+func untilWall(ctx context.Context, c *client.Client, at clock.Time) float64 {
+	a, err := c.Status(ctx)
+	if err != nil || a.Run == nil {
+		return 0
+	}
+	begin := time.Now()
+	time.Sleep(50 * time.Millisecond)
+	b, err := c.Status(ctx)
+	if err != nil || b.Run == nil || b.Run.Virtual <= a.Run.Virtual || b.Run.Virtual >= at {
+		return 0
+	}
+	rate := float64(b.Run.Virtual-a.Run.Virtual) / time.Since(begin).Seconds()
+	return float64(at-b.Run.Virtual) / rate
 }
 
 func (a *app) faultList() *cobra.Command {

@@ -49,7 +49,7 @@ func liveChanges(args []string, at, dur string) ([]coord.Fault, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, coord.Fault{Name: "set-" + client.NewID()[:6], Text: x.String(), Want: want, For: clock.Duration(span)})
+		out = append(out, coord.Fault{Name: "set-" + client.NewID()[:6], Text: x.String(), Want: want, Firm: want > 0, For: clock.Duration(span)})
 	}
 	return out, nil
 }
