@@ -63,7 +63,7 @@ func (s *share) now(start clock.Time) clock.Time {
 // tellNotes answers AskNotes: the number up to which older notes are not here,
 // the number up to which the answer is complete, and the log.
 func (s *share) tellNotes(from, n uint64) []byte {
-	now := n - n%batchEvery + 1
+	now := s.notes.upTo // not what n says: who waits at a gate has yet to note what comes before window n
 	if s.ended {
 		now = n + 1
 	}

@@ -306,6 +306,7 @@ type noter struct {
 	snap    counters.Snapshot
 	last    []counters.Point
 	rec     []record.Record
+	upTo    uint64 // batches of records are noted up to this number
 }
 
 // between notes what is due before window n. Records come in the batches in
@@ -319,6 +320,7 @@ func (t *noter) between(f *sim.Fabric, start clock.Time, n uint64) {
 	if n%batchEvery == 0 {
 		t.rec = f.TakeRecords(t.rec[:0])
 		t.log.records(n+1, t.rec)
+		t.upTo = n + 1
 	}
 }
 

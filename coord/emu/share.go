@@ -81,6 +81,7 @@ func (s *share) Keep() []byte {
 // Resume implements coord.Noter.
 func (s *share) Resume(b []byte, n uint64) error {
 	s.notes.log.base = n + 1
+	s.notes.upTo = n - n%batchEvery + 1
 	if t := s.notes.sampler; t != nil {
 		c := cursor{b: b}
 		t.SetState([4]int64{c.int(), c.int(), c.int(), c.int()})
