@@ -155,18 +155,25 @@ func TestPauseStepStop(t *testing.T) {
 	}
 }
 
+// half starts two processes and a run, and takes a snapshot named half of it.
+func (c *cluster) half() (id string) {
+	c.t.Helper()
+	c.start("e1", true, 1, nil)
+	c.start("e2", false, 0, nil)
+	id = c.submit(small, func(s *coord.RunSpec) { s.Members, s.CkptMS = 2, -1 })
+	c.until("windows", func(s *coord.Status) bool { return s.Run != nil && s.Run.ID == id && s.Run.Windows > 50 })
+	if _, err := c.cl.Save(deadline(c.t), "half", 0); err != nil {
+		c.t.Fatal(err)
+	}
+	return id
+}
+
 // A snapshot taken in a run continues in another, to the same digest.
 func TestSnapshotRestore(t *testing.T) {
 	t.Parallel()
 	want := oracle(small)
 	c := newCluster(t, relays{slow: 2 * time.Millisecond}, true)
-	c.start("e1", true, 1, nil)
-	c.start("e2", false, 0, nil)
-	id := c.submit(small, func(s *coord.RunSpec) { s.Members, s.CkptMS = 2, -1 })
-	c.until("windows", func(s *coord.Status) bool { return s.Run != nil && s.Run.ID == id && s.Run.Windows > 50 })
-	if _, err := c.cl.Save(deadline(t), "half", 0); err != nil {
-		t.Fatal(err)
-	}
+	id := c.half()
 	if got := c.wait(id).Digest(); got != want {
 		t.Errorf("digest %s, oracle %s", got, want)
 	}

@@ -91,7 +91,7 @@ func TestCommandsAreLinearizable(t *testing.T) {
 		}()
 	}
 	for range 2 {
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond) // operations go on under each leader
 		if s := c.until("a leader", func(s *coord.Status) bool { return s.Leader != "" && c.nodes[s.Leader] != nil }); s != nil {
 			c.kill(s.Leader)
 			c.start(s.Leader, true, 3, nil)

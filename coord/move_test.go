@@ -51,14 +51,7 @@ func TestSnapshotOnOtherProcesses(t *testing.T) {
 	t.Parallel()
 	want := oracle(small)
 	c := newCluster(t, relays{slow: 2 * time.Millisecond}, true)
-	c.start("e1", true, 1, nil)
-	c.start("e2", false, 0, nil)
-	id := c.submit(small, func(s *coord.RunSpec) { s.Members, s.CkptMS = 2, -1 })
-	c.until("windows", func(s *coord.Status) bool { return s.Run != nil && s.Run.ID == id && s.Run.Windows > 50 })
-	if _, err := c.cl.Save(deadline(t), "half", 0); err != nil {
-		t.Fatal(err)
-	}
-	c.wait(id)
+	c.wait(c.half())
 	c.start("e3", false, 0, nil)
 	c.until("three processes", func(s *coord.Status) bool { return len(s.Nodes) == 3 })
 	for _, n := range []int{1, 3} {

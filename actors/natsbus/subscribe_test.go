@@ -29,7 +29,7 @@ func TestSubscribeWhileAway(t *testing.T) {
 		s, err := c.Subscribe("x", 4)
 		done <- made{s, err}
 	}()
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond) // it is asked while the server is away
 	if srv, err = StartServer(ServerOptions{Port: portOf(t, port)}); err != nil {
 		t.Fatal(err)
 	}

@@ -46,19 +46,28 @@ of what the cluster has already been allowed to run.`,
 	})
 }
 
+// liveSpan is what --at and --for say of every change.
+func liveSpan(at, dur string) (coord.Fault, error) {
+	want, err := parseAt(at)
+	if err != nil {
+		return coord.Fault{}, fmt.Errorf("--at: %w", err)
+	}
+	span, err := parseAt(dur)
+	if err != nil {
+		return coord.Fault{}, fmt.Errorf("--for: %w", err)
+	}
+	return coord.Fault{Want: want, Firm: at != "", For: clock.Duration(span)}, nil
+}
+
 // liveFaults parses the arguments of inject.
 func liveFaults(args []string, at, dur string) ([]coord.Fault, error) {
 	texts := args
 	if !strings.Contains(args[0], " ") {
 		texts = []string{strings.Join(args, " ")}
 	}
-	want, err := parseAt(at)
+	base, err := liveSpan(at, dur)
 	if err != nil {
-		return nil, fmt.Errorf("--at: %w", err)
-	}
-	span, err := parseAt(dur)
-	if err != nil {
-		return nil, fmt.Errorf("--for: %w", err)
+		return nil, err
 	}
 	var out []coord.Fault
 	for _, t := range texts {
@@ -66,7 +75,8 @@ func liveFaults(args []string, at, dur string) ([]coord.Fault, error) {
 		if err != nil {
 			return nil, fmt.Errorf("fault %q: %w", t, err)
 		}
-		f := coord.Fault{Name: x.Name, Text: t, Want: max(want, x.At), Firm: at != "" || !x.NoAt, For: clock.Duration(span)}
+		f := base
+		f.Name, f.Text, f.Want, f.Firm = x.Name, t, max(f.Want, x.At), f.Firm || !x.NoAt
 		if f.Name == "" || f.Name == x.Kind {
 			f.Name = x.Kind + "-" + client.NewID()[:6]
 		}

@@ -45,35 +45,11 @@ func compile(plan *topology.Plan, warns []topology.Warning) (*loaded, error) {
 	for _, e := range plan.Expect {
 		exprs = append(exprs, report.Expectation{Expr: e.Expr, Pos: e.Pos})
 	}
-	x, err := report.CompileExpect(exprs, names(plan))
+	x, err := report.CompileExpect(exprs, sim.Names(plan))
 	if err != nil {
 		return nil, err
 	}
 	return &loaded{plan, warns, x}, nil
-}
-
-// names lists the keys that the run's result will have.
-func names(plan *topology.Plan) report.Names {
-	n := report.Names{Switches: map[string][]string{}}
-	for i := range plan.Lines {
-		n.Flows = append(n.Flows, plan.Lines[i].Name)
-	}
-	for i := range plan.Faults {
-		n.Faults = append(n.Faults, plan.Faults[i].Name)
-	}
-	for i := range plan.Devices {
-		d := &plan.Devices[i]
-		if d.Kind == topology.RNIC {
-			n.RNICs = append(n.RNICs, d.Name)
-			continue
-		}
-		ports := make([]string, 0, len(d.Ports))
-		for p := range d.Ports {
-			ports = append(ports, strconv.Itoa(d.Ports[p].Num))
-		}
-		n.Switches[d.Name] = ports
-	}
-	return n
 }
 
 // captures reads --pcap DEVICE:PORT=FILE.

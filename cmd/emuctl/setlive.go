@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 
-	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/coord"
 	"github.com/rocemu/rocemu/coord/client"
 	"github.com/rocemu/rocemu/topology"
@@ -35,13 +33,9 @@ emuctl revert NAME at once.`,
 
 // liveChanges parses the arguments of set.
 func liveChanges(args []string, at, dur string) ([]coord.Fault, error) {
-	want, err := parseAt(at)
+	base, err := liveSpan(at, dur)
 	if err != nil {
-		return nil, fmt.Errorf("--at: %w", err)
-	}
-	span, err := parseAt(dur)
-	if err != nil {
-		return nil, fmt.Errorf("--for: %w", err)
+		return nil, err
 	}
 	var out []coord.Fault
 	for _, s := range args {
@@ -49,7 +43,9 @@ func liveChanges(args []string, at, dur string) ([]coord.Fault, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, coord.Fault{Name: "set-" + client.NewID()[:6], Text: x.String(), Want: want, Firm: want > 0, For: clock.Duration(span)})
+		f := base
+		f.Name, f.Text = "set-"+client.NewID()[:6], x.String()
+		out = append(out, f)
 	}
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rocemu/rocemu/coord/client"
 	"github.com/rocemu/rocemu/coord/emu"
 	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/sim"
 	"github.com/rocemu/rocemu/topology"
 	"github.com/spf13/cobra"
 )
@@ -211,7 +212,7 @@ func judge(plan *topology.Plan, res *report.Result) error {
 	for _, e := range plan.Expect {
 		exprs = append(exprs, report.Expectation{Expr: e.Expr, Pos: e.Pos})
 	}
-	x, err := report.CompileExpect(exprs, names(plan))
+	x, err := report.CompileExpect(exprs, sim.Names(plan))
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -18,30 +17,6 @@ import (
 )
 
 const examples = "../../examples"
-
-// names lists the keys that a plan's result will have.
-func names(plan *topology.Plan) report.Names {
-	n := report.Names{Switches: map[string][]string{}}
-	for i := range plan.Lines {
-		n.Flows = append(n.Flows, plan.Lines[i].Name)
-	}
-	for i := range plan.Faults {
-		n.Faults = append(n.Faults, plan.Faults[i].Name)
-	}
-	for i := range plan.Devices {
-		d := &plan.Devices[i]
-		if d.Kind == topology.RNIC {
-			n.RNICs = append(n.RNICs, d.Name)
-			continue
-		}
-		var ports []string
-		for p := range d.Ports {
-			ports = append(ports, strconv.Itoa(d.Ports[p].Num))
-		}
-		n.Switches[d.Name] = ports
-	}
-	return n
-}
 
 // run executes a fabric file and judges its expectations.
 func run(t *testing.T, file string, workers int, sets ...string) *report.Result {
@@ -54,7 +29,7 @@ func run(t *testing.T, file string, workers int, sets ...string) *report.Result 
 	for _, e := range plan.Expect {
 		exprs = append(exprs, report.Expectation{Expr: e.Expr, Pos: e.Pos})
 	}
-	x, err := report.CompileExpect(exprs, names(plan))
+	x, err := report.CompileExpect(exprs, sim.Names(plan))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ package transport
 
 import (
 	"context"
-	"strconv"
 	"testing"
 
 	"github.com/rocemu/rocemu/nodes/record"
@@ -75,37 +74,13 @@ func judge(t testing.TB, plan *topology.Plan, res *report.Result) {
 	for _, e := range plan.Expect {
 		exprs = append(exprs, report.Expectation{Expr: e.Expr, Pos: e.Pos})
 	}
-	x, err := report.CompileExpect(exprs, names(plan))
+	x, err := report.CompileExpect(exprs, sim.Names(plan))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := x.Judge(res); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// names lists the keys that a plan's result will have.
-func names(plan *topology.Plan) report.Names {
-	n := report.Names{Switches: map[string][]string{}}
-	for i := range plan.Lines {
-		n.Flows = append(n.Flows, plan.Lines[i].Name)
-	}
-	for i := range plan.Faults {
-		n.Faults = append(n.Faults, plan.Faults[i].Name)
-	}
-	for i := range plan.Devices {
-		d := &plan.Devices[i]
-		if d.Kind == topology.RNIC {
-			n.RNICs = append(n.RNICs, d.Name)
-			continue
-		}
-		var ports []string
-		for p := range d.Ports {
-			ports = append(ports, strconv.Itoa(d.Ports[p].Num))
-		}
-		n.Switches[d.Name] = ports
-	}
-	return n
 }
 
 // run is load and execute.

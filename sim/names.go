@@ -1,0 +1,33 @@
+package sim
+
+import (
+	"strconv"
+
+	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/topology"
+)
+
+// Names lists the keys that a plan's result will have, for expectations to be
+// compiled against.
+func Names(plan *topology.Plan) report.Names {
+	n := report.Names{Switches: map[string][]string{}}
+	for i := range plan.Lines {
+		n.Flows = append(n.Flows, plan.Lines[i].Name)
+	}
+	for i := range plan.Faults {
+		n.Faults = append(n.Faults, plan.Faults[i].Name)
+	}
+	for i := range plan.Devices {
+		d := &plan.Devices[i]
+		if d.Kind == topology.RNIC {
+			n.RNICs = append(n.RNICs, d.Name)
+			continue
+		}
+		ports := make([]string, 0, len(d.Ports))
+		for p := range d.Ports {
+			ports = append(ports, strconv.Itoa(d.Ports[p].Num))
+		}
+		n.Switches[d.Name] = ports
+	}
+	return n
+}
