@@ -90,27 +90,9 @@ func (n *Node) serve() error {
 		errs = append(errs, s.AddEndpoint(verb, micro.HandlerFunc(func(q micro.Request) { go n.command(q, kind) }), micro.WithEndpointSubject(ctlPrefix+verb)))
 	}
 	for verb, h := range map[string]func([]byte) (any, error){"status": n.onStatus, "run": n.onRun, "blob": n.onBlob, "snapshots": n.onSnapshots, "put": n.onUpload} {
-		errs = append(errs, s.AddEndpoint(verb, micro.HandlerFunc(func(q micro.Request) { go answer(q, h) }), micro.WithEndpointSubject(ctlPrefix+verb)))
+		errs = append(errs, s.AddEndpoint(verb, micro.HandlerFunc(func(q micro.Request) { go n.answer(q, h) }), micro.WithEndpointSubject(ctlPrefix+verb)))
 	}
 	return errors.Join(errs...)
-}
-
-func answer(q micro.Request, h func([]byte) (any, error)) {
-	v, err := h(q.Data())
-	if err != nil {
-		_ = q.Error("400", err.Error(), nil)
-		return
-	}
-	_ = q.RespondJSON(v)
-}
-
-// command checks an entry from a client and has the leader commit it.
-func (n *Node) command(q micro.Request, kind Kind) {
-	r, err := n.admit(q.Data(), kind)
-	if err != nil {
-		r = Result{Err: err.Error()}
-	}
-	_ = q.RespondJSON(r)
 }
 
 func (n *Node) admit(b []byte, kind Kind) (Result, error) {
@@ -303,7 +285,9 @@ func (n *Node) onRun(b []byte) (any, error) {
 		}
 		out, err = json.Marshal(r)
 	})
-	return piece(out, q.Offset, seq), err
+	a := piece(out, q.Offset, seq)
+	a.Sum = SumOf(out)
+	return a, err
 }
 
 func piece(b []byte, off int, seq uint64) syncAnswer {

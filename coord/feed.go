@@ -87,6 +87,8 @@ type syncAnswer struct {
 	Offset int    `json:"offset"`
 	Total  int    `json:"total"`
 	Piece  []byte `json:"piece"`
+	// Sum tells pieces of one content from those of the next.
+	Sum string `json:"sum,omitempty"`
 }
 
 const syncPiece = 384 << 10

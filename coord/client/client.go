@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -27,6 +29,8 @@ var ErrUnreachable = errors.New("the cluster cannot be reached")
 type Client struct {
 	conn *natsbus.Conn
 	own  bool
+	// seen is the largest ledger number of an answer: no later answer may know less.
+	seen atomic.Uint64
 }
 
 // Dial connects.
@@ -59,15 +63,24 @@ func (c *Client) request(ctx context.Context, verb string, data []byte) ([]byte,
 	if verb == "submit" || verb == "put" {
 		try = 20 * time.Second
 	}
+	var lags time.Time // since when coordinators have told nothing else
 	for {
-		tctx, cancel := context.WithTimeout(ctx, try)
-		m, err := c.conn.NATS().RequestWithContext(tctx, "emu.ctl."+verb, data)
-		cancel()
-		if err == nil {
-			if e := m.Header.Get(micro.ErrorHeader); e != "" {
-				return nil, errors.New(e)
+		b, err := c.ask(ctx, verb, data, try)
+		var refused refusal
+		switch {
+		case err == nil:
+			return b, nil
+		case errors.Is(err, errLags):
+			if lags.IsZero() {
+				lags = time.Now()
 			}
-			return m.Data, nil
+			if time.Since(lags) > forget { // the ledger itself began anew
+				c.seen.Store(0)
+			}
+		case errors.As(err, &refused):
+			return nil, err
+		default:
+			lags = time.Time{}
 		}
 		select {
 		case <-ctx.Done():
@@ -76,6 +89,53 @@ func (c *Client) request(ctx context.Context, verb string, data []byte) ([]byte,
 		}
 		if errors.Is(err, nats.ErrConnectionClosed) {
 			return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		}
+	}
+}
+
+// forget is how long coordinators may know less than they once did before the
+// client takes it that their ledger was wiped.
+const forget = 5 * time.Second
+
+var errLags = errors.New("the coordinators lag behind what one of them has answered")
+
+// refusal is an answer that says no.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// ask sends one request once.
+func (c *Client) ask(ctx context.Context, verb string, data []byte, try time.Duration) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, try)
+	defer cancel()
+	q := nats.NewMsg("emu.ctl." + verb)
+	q.Data = data
+	if n := c.seen.Load(); n > 0 {
+		q.Header.Set(coord.HeaderSeq, strconv.FormatUint(n, 10))
+	}
+	m, err := c.conn.NATS().RequestMsgWithContext(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	e := m.Header.Get(micro.ErrorHeader)
+	if e != "" && m.Header.Get(micro.ErrorCodeHeader) == coord.CodeLags {
+		return nil, errLags
+	}
+	if n, err := strconv.ParseUint(m.Header.Get(coord.HeaderSeq), 10, 64); err == nil {
+		c.saw(n)
+	}
+	if e != "" {
+		return nil, refusal(e)
+	}
+	return m.Data, nil
+}
+
+// saw notes how far an answer knew the ledger.
+func (c *Client) saw(seq uint64) {
+	for {
+		old := c.seen.Load()
+		if seq <= old || c.seen.CompareAndSwap(old, seq) {
+			return
 		}
 	}
 }
@@ -111,6 +171,7 @@ func (c *Client) command(ctx context.Context, verb string, e *coord.Entry) (coor
 			return r, err
 		}
 		if r.Err == "" {
+			c.saw(r.Seq)
 			return r, nil
 		}
 		if r.Err != coord.NoLeader {
@@ -214,6 +275,7 @@ func (c *Client) Status(ctx context.Context) (*coord.Status, error) {
 // whole collects an answer that comes in pieces.
 func (c *Client) whole(ctx context.Context, verb string, ask func(off int) any) ([]byte, error) {
 	var out []byte
+	var sum string
 	for {
 		q, err := json.Marshal(ask(len(out)))
 		if err != nil {
@@ -226,6 +288,7 @@ func (c *Client) whole(ctx context.Context, verb string, ask func(off int) any) 
 		var a struct {
 			Offset, Total int
 			Piece         []byte
+			Sum           string
 		}
 		if err := json.Unmarshal(b, &a); err != nil {
 			return nil, err
@@ -233,6 +296,11 @@ func (c *Client) whole(ctx context.Context, verb string, ask func(off int) any) 
 		if a.Offset != len(out) || a.Total > 1<<31 || len(a.Piece) == 0 && len(out) < a.Total {
 			return nil, fmt.Errorf("%s: a piece at %d of %d does not fit", verb, a.Offset, a.Total)
 		}
+		if len(out) > 0 && a.Sum != sum { // it changed meanwhile
+			out = nil
+			continue
+		}
+		sum = a.Sum
 		out = append(out, a.Piece...)
 		if len(out) >= a.Total {
 			return out, nil
