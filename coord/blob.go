@@ -200,6 +200,27 @@ func storeBlob(ctx context.Context, to Blobs, b []byte, limit time.Duration) (st
 	}
 }
 
+// errAway: a store that may have the blob did not answer. Whether the blob is
+// lost cannot be told yet.
+var errAway = errors.New("a store is away")
+
+// fetchBlob reads a blob, again and again while a store is away, for up to limit.
+func fetchBlob(ctx context.Context, from Blobs, sum string, limit time.Duration) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		b, err := from.Get(ctx, sum)
+		if !errors.Is(err, errAway) {
+			return b, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
 // Put implements Blobs.
 func (j jsBlobs) Put(ctx context.Context, b []byte) (string, error) {
 	sum := SumOf(b)
@@ -215,10 +236,14 @@ func (j jsBlobs) Put(ctx context.Context, b []byte) (string, error) {
 // Get implements Blobs.
 func (j jsBlobs) Get(ctx context.Context, sum string) ([]byte, error) {
 	b, err := j.os.GetBytes(ctx, sum)
-	if err != nil {
-		return nil, fmt.Errorf("coord: object store: blob %.12s: %w", sum, err)
+	switch {
+	case err == nil:
+		return checked(sum, b)
+	case errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, jetstream.ErrDigestMismatch):
+	default:
+		err = fmt.Errorf("%w: %w", errAway, err)
 	}
-	return checked(sum, b)
+	return nil, fmt.Errorf("coord: object store: blob %.12s: %w", sum, err)
 }
 
 // layered writes to every store and reads from the first that has the blob. A

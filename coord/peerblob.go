@@ -23,6 +23,9 @@ func (p peerBlobs) Get(ctx context.Context, sum string) ([]byte, error) {
 		try, cancel := context.WithTimeout(ctx, time.Second)
 		m, err := p.nc.RequestWithContext(try, subjBlob, q)
 		cancel()
+		if err != nil && p.nc.Status() != nats.CONNECTED {
+			err = fmt.Errorf("%w: %w", errAway, err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("coord: no process has blob %.12s: %w", sum, err)
 		}

@@ -125,7 +125,7 @@ func (r *runner) restore(ctx context.Context, e *actors.Engine) (uint64, error) 
 	if r.start == nil {
 		return 0, nil
 	}
-	b, err := r.node.blobs.Get(ctx, r.start.Blobs[r.slot].Sum)
+	b, err := fetchBlob(ctx, r.node.blobs, r.start.Blobs[r.slot].Sum, r.node.giveUp())
 	if err != nil {
 		return 0, &lostState{r.start.B, err}
 	}

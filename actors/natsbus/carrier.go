@@ -21,6 +21,11 @@ type Config struct {
 	Resume uint64 // first window to exchange; above zero after a restore
 	// GiveUp is how long one batch may stay missing before the run fails.
 	GiveUp time.Duration
+	// Mourn is how long a batch that its sender says it has collected is asked
+	// for all the same: when everybody goes back to an earlier checkpoint, the
+	// answer may come from an incarnation that has not heard of it yet, and its
+	// successor will produce the batch anew. 0 = 10 s.
+	Mourn  time.Duration
 	Retain int // bytes of sent batches in memory, over all destinations; 0 = 256 MiB
 	// Hub sends summaries through process 0 and frames only to processes that
 	// get any: 2 × Procs small messages a window instead of Procs², for one more
@@ -81,7 +86,8 @@ type peer struct {
 	asked  time.Time
 	wait   time.Duration
 	until  uint64 // last window asked for
-	gone   bool
+	// gone: since when the awaited window is said to be collected, zero = not.
+	gone time.Time
 }
 
 // New joins the run; it subscribes before it returns.
@@ -91,6 +97,9 @@ func New(bus Bus, cfg Config) (*Carrier, error) {
 	}
 	if cfg.GiveUp <= 0 {
 		cfg.GiveUp = 2 * time.Minute
+	}
+	if cfg.Mourn <= 0 {
+		cfg.Mourn = min(10*time.Second, cfg.GiveUp)
 	}
 	if cfg.Retain <= 0 {
 		cfg.Retain = 256 << 20
@@ -282,7 +291,7 @@ func (c *Carrier) await(ctx context.Context, src int, n uint64) (*assembly, erro
 	if a := p.parts[n]; a != nil && a.done != nil {
 		return a, nil
 	}
-	p.wait = min(max(8*c.window, nakMin), nakMax)
+	p.wait, p.gone = min(max(8*c.window, nakMin), nakMax), time.Time{}
 	start := time.Now()
 	if c.cfg.Renewed && n == c.cfg.Resume {
 		c.ask(src, n)
@@ -305,9 +314,6 @@ func (c *Carrier) await(ctx context.Context, src int, n uint64) (*assembly, erro
 			if a := p.parts[n]; a != nil && a.done != nil {
 				return a, nil
 			}
-			if p.gone {
-				return nil, &GapError{Src: src, From: n, To: max(n, p.head)}
-			}
 			if p.head > n+1 && p.until < n && time.Since(p.asked) > nakMin/4 { // it is known to exist
 				c.ask(src, n)
 			}
@@ -317,6 +323,9 @@ func (c *Carrier) await(ctx context.Context, src int, n uint64) (*assembly, erro
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-timer.C:
+			if !p.gone.IsZero() && time.Since(p.gone) > c.cfg.Mourn {
+				return nil, &GapError{Src: src, From: n, To: max(n, p.head)}
+			}
 			if time.Since(start) > c.cfg.GiveUp {
 				return nil, &GapError{Src: src, From: n, To: max(n, p.head), Waited: c.cfg.GiveUp}
 			}
@@ -355,7 +364,9 @@ func (c *Carrier) accept(m *nats.Msg) error {
 	c.stats.bytesIn.Add(uint64(len(m.Data)))
 	p := &c.peers[h.src]
 	if h.kind == kindGone {
-		p.gone = h.n == p.next
+		if h.n == p.next && p.gone.IsZero() {
+			p.gone = time.Now()
+		}
 		return nil
 	}
 	if h.kind != kindBatch {
