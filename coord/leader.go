@@ -59,6 +59,9 @@ func (l *leader) onBeat(m *nats.Msg) {
 	if json.Unmarshal(m.Data, &h) != nil || h.Member.Name == "" || len(h.Member.Name) > 256 {
 		return
 	}
+	if c := l.n.cons; c != nil {
+		c.book.heard(h.Member.Name, h.Member.Raft)
+	}
 	l.mu.Lock()
 	old := l.beats[h.Member.Name]
 	s := &seen{heartbeat: h, at: time.Now()}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -40,6 +41,28 @@ type consensus struct {
 	trans *raft.NetworkTransport
 	addr  string
 	name  string
+	book  *addressBook
+}
+
+// addressBook is where coordinators say that they listen. A voter that starts
+// again may have another port, which only a leader can enter in the
+// configuration: without a leader, those who know each other by old addresses
+// alone would never elect one.
+type addressBook struct{ at sync.Map }
+
+// heard notes a coordinator's own word.
+func (b *addressBook) heard(name, addr string) {
+	if addr != "" {
+		b.at.Store(raft.ServerID(name), raft.ServerAddress(addr))
+	}
+}
+
+// ServerAddr implements raft.ServerAddressProvider.
+func (b *addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
+	if a, ok := b.at.Load(id); ok {
+		return a.(raft.ServerAddress), nil
+	}
+	return "", fmt.Errorf("%s has not been heard yet", id)
 }
 
 // fsm adapts a Replica to raft.FSM.
@@ -104,7 +127,9 @@ func openRaft(c raftConfig, rep *Replica) (*consensus, error) {
 	if told == "" {
 		told = ln.Addr().String()
 	}
+	book := new(addressBook)
 	trans := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		ServerAddressProvider: book,
 		Stream: &stream{Listener: ln, tls: c.tls, name: address(told)}, MaxPool: 3, MaxRPCsInFlight: 1, Timeout: 2 * time.Second, Logger: logger,
 	})
 	cfg := raft.DefaultConfig()
@@ -119,7 +144,7 @@ func openRaft(c raftConfig, rep *Replica) (*consensus, error) {
 		st.Close()
 		return nil, fmt.Errorf("raft: %w", err)
 	}
-	return &consensus{raft: r, rep: rep, store: st, trans: trans, addr: told, name: c.name}, nil
+	return &consensus{raft: r, rep: rep, store: st, trans: trans, addr: told, name: c.name, book: book}, nil
 }
 
 // bootstrapped reports whether the voter knows a cluster already.
