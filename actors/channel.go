@@ -20,6 +20,29 @@ type chunk struct {
 	f    [chunkFrames]wire.Frame
 }
 
+// chunks are the free chunks of one worker, the last one used on top: what a
+// receiver has just read is still in the caches when the next frame is sent.
+type chunks struct {
+	top *chunk
+	n   int
+}
+
+func (p *chunks) get() *chunk {
+	c := p.top
+	if c == nil {
+		return new(chunk)
+	}
+	p.top, c.next = c.next, nil
+	p.n--
+	return c
+}
+
+func (p *chunks) put(c *chunk) {
+	c.next = p.top
+	p.top = c
+	p.n++
+}
+
 // Channel is one direction of a cable: frames in the order of their arrival.
 // The sender appends during a window; the engine publishes at its end, and only
 // then the receiver sees them, so the two need no lock.
@@ -28,7 +51,7 @@ type Channel struct {
 	head    *chunk
 	popped  uint64 // ordinal of the head frame
 	pub     uint64 // frames published since the start
-	used    *chunk // chunks read to the end
+	used    *chunk // chunks read to the end in this window
 	hi      int32
 	nLate   int32 // len(lateQ)
 	dstPort uint16
@@ -38,10 +61,9 @@ type Channel struct {
 	lateN   uint64 // ordinal of the next late frame, with the top bit set in ties
 
 	// Sender's side: one cache line.
-	tail   *chunk
+	tail   *chunk // nil: no frame is on the way
 	pushed uint64
 	lastAt clock.Time
-	free   *chunk
 	newAt  clock.Time // earliest arrival pushed this window
 	workAt clock.Time // earliest arrival of a non-PFC frame pushed this window
 	ti     int32
@@ -59,32 +81,47 @@ type late struct {
 }
 
 func newChannel(key uint64, src, dst int32, sp, dp uint16) *Channel {
-	c := &Channel{key: key, src: src, dst: dst, srcPort: sp, dstPort: dp, newAt: clock.Never, workAt: clock.Never}
-	c.head = new(chunk)
-	c.tail = c.head
-	return c
+	return &Channel{key: key, src: src, dst: dst, srcPort: sp, dstPort: dp, newAt: clock.Never, workAt: clock.Never, ti: chunkFrames}
 }
 
 // push appends a frame whose At does not run back.
-func (c *Channel) push(f *wire.Frame) {
+func (c *Channel) push(f *wire.Frame, p *chunks) {
 	if f.At < c.lastAt {
 		panic(fmt.Sprintf("actors: arrival runs back on %d:%d: %v after %v", c.src, c.srcPort, f.At, c.lastAt))
 	}
 	c.lastAt = f.At
 	if c.ti == chunkFrames {
-		n := c.free
-		if n != nil {
-			c.free = n.next
-			n.next = nil
-		} else {
-			n = new(chunk)
-		}
-		c.tail.next = n
-		c.tail, c.ti = n, 0
+		c.grow(p)
 	}
 	c.tail.f[c.ti] = *f
 	c.ti++
 	c.pushed++
+}
+
+// grow adds a chunk. The receiver looks at head only when frames are published.
+func (c *Channel) grow(p *chunks) {
+	n := p.get()
+	if c.tail == nil {
+		c.head, c.hi = n, 0
+	} else {
+		c.tail.next = n
+	}
+	c.tail, c.ti = n, 0
+}
+
+// tidy gives back what the receiver has read to the end, and with alone, when
+// the sender does not run at the same time, a last chunk of which nothing is
+// left to read.
+func (c *Channel) tidy(p *chunks, alone bool) {
+	for c.used != nil {
+		n := c.used
+		c.used = n.next
+		p.put(n)
+	}
+	if alone && c.popped == c.pushed && c.tail != nil {
+		p.put(c.tail)
+		c.head, c.tail, c.hi, c.ti = nil, nil, 0, chunkFrames
+	}
 }
 
 // open marks the channel as having frames of this window, the first of which
@@ -114,12 +151,6 @@ func (c *Channel) pop() { c.hi++; c.popped++ }
 func (c *Channel) publish() (next, work clock.Time) {
 	c.dirty = false
 	c.pub = c.pushed
-	for c.used != nil {
-		n := c.used
-		c.used = n.next
-		n.next = c.free
-		c.free = n
-	}
 	for i := range c.lateW {
 		c.insertLate(&c.lateW[i])
 	}
@@ -144,9 +175,9 @@ func (c *Channel) insertLate(f *wire.Frame) {
 
 // Outbox is where an actor puts frames for its ports.
 type Outbox struct {
-	end clock.Time
-	ch  []*Channel // by port number - 1
-	w   *scratch
+	first clock.Time // no frame may arrive earlier
+	ch    []*Channel // by port number - 1
+	w     *scratch
 }
 
 // Hint asks for the memory that the next Send on a port touches, near = false
@@ -159,8 +190,6 @@ func (o *Outbox) Hint(port int, near bool) {
 	}
 	if c.ti < chunkFrames {
 		mem.Of(&c.tail.f[c.ti])
-	} else if c.free != nil {
-		mem.Prefetch(unsafe.Pointer(c.free), 2)
 	}
 }
 
@@ -168,8 +197,8 @@ func (o *Outbox) Hint(port int, near bool) {
 // receiver's state; it must not lie before the window's end nor before the
 // port's last frame.
 func (o *Outbox) Send(port int, f *wire.Frame) {
-	if f.At < o.end {
-		panic(fmt.Sprintf("actors: port %d sends into the running window: %v < %v", port, f.At, o.end))
+	if f.At < o.first {
+		panic(fmt.Sprintf("actors: port %d sends into the running window: %v < %v", port, f.At, o.first))
 	}
 	c := o.ch[port-1]
 	if c.pushed == c.pub { // the first of the window
@@ -179,14 +208,14 @@ func (o *Outbox) Send(port int, f *wire.Frame) {
 		}
 		c.open(f.At)
 	}
-	c.push(f)
+	c.push(f, &o.w.pool)
 }
 
 // SendLate puts a frame that may overtake others of its port: PFC, or a frame
 // that a fault delayed.
 func (o *Outbox) SendLate(port int, f *wire.Frame) {
-	if f.At < o.end {
-		panic(fmt.Sprintf("actors: port %d sends into the running window: %v < %v", port, f.At, o.end))
+	if f.At < o.first {
+		panic(fmt.Sprintf("actors: port %d sends into the running window: %v < %v", port, f.At, o.first))
 	}
 	c := o.ch[port-1]
 	if !c.dirty {
@@ -220,7 +249,7 @@ func (c *Channel) snapshot(w *snap.Writer) {
 	}
 }
 
-func (c *Channel) restore(r *snap.Reader) {
+func (c *Channel) restore(r *snap.Reader, p *chunks) {
 	fresh := newChannel(c.key, c.src, c.dst, c.srcPort, c.dstPort)
 	fresh.remote = c.remote
 	*c = *fresh
@@ -236,7 +265,7 @@ func (c *Channel) restore(r *snap.Reader) {
 			}
 			return
 		}
-		c.push(&f)
+		c.push(&f, p)
 	}
 	c.popped, c.pushed = popped, popped+uint64(n)
 	c.pub = c.pushed

@@ -103,6 +103,16 @@ type Engine struct {
 	// start; it may read actors but must not change them.
 	Observe func(start clock.Time, n uint64)
 
+	// Cut is an instant that no window passes, to be set in Observe: then
+	// Observe is called when exactly what lies before it is done. Every process
+	// must set the same.
+	Cut clock.Time
+	// Stride, when larger than 1, lets so many windows pass between two calls of
+	// Observe: they are run as rounds, which is quicker.
+	Stride int
+	rounds *rounds
+	alone  bool // neighbours do not run at the same time
+
 	now     clock.Time // start of the next window
 	start   clock.Time // of the running window
 	hold    clock.Time // windows are cut here, and Step stops; 0 = nowhere
@@ -121,7 +131,7 @@ func New(cfg Config, hosted []Actor, workers int) (*Engine, error) {
 	if len(cfg.Names) != len(hosted) || len(cfg.Cables) != len(hosted) {
 		return nil, fmt.Errorf("actors: %d names and %d cable lists for %d devices", len(cfg.Names), len(cfg.Cables), len(hosted))
 	}
-	e := &Engine{cfg: cfg, actors: hosted, workers: max(1, workers), stop: clock.Never}
+	e := &Engine{cfg: cfg, actors: hosted, workers: max(1, workers), stop: clock.Never, Cut: clock.Never}
 	e.scratch = make([]scratch, e.workers)
 	e.hints = make([]Hinter, len(hosted))
 	n := len(hosted)
@@ -330,8 +340,15 @@ func (e *Engine) Step(ctx context.Context) (Result, error) {
 		if e.Observe != nil {
 			e.Observe(start, e.windows)
 		}
+		if e.Cut > start {
+			at, end = min(at, e.Cut), min(end, e.Cut)
+		}
 		e.start = start
-		e.window(end)
+		if n := e.span(&s, start, at); n > 1 {
+			e.stretch(start, start.Add(clock.Duration(n)*e.cfg.Window))
+		} else {
+			e.window(end)
+		}
 		return Result{}, nil
 	}
 }
@@ -382,17 +399,16 @@ func (e *Engine) window(end clock.Time) {
 			e.active = append(e.active, d)
 		}
 	}
-	if e.pool != nil && len(e.active) >= minParallel {
+	e.alone = e.pool == nil || len(e.active) < minParallel
+	if !e.alone {
 		e.pool.run(e, end)
 	} else {
 		for i, d := range e.active {
 			e.hint(e.active, i)
-			e.advance(d, end, &e.scratch[0])
+			e.advance(d, e.start, end, end, &e.scratch[0])
 		}
 	}
-	for i := range e.scratch {
-		e.publish(&e.scratch[i])
-	}
+	e.publishAll()
 	e.now = end
 	e.windows++
 }
@@ -400,11 +416,13 @@ func (e *Engine) window(end clock.Time) {
 // minParallel is the number of active actors below which one worker is faster.
 const minParallel = 16
 
-// advance runs one actor; it touches nothing of any other.
-func (e *Engine) advance(d int32, end clock.Time, w *scratch) {
+// advance runs one actor, which has executed everything before start, up to
+// end; it touches nothing of any other. No frame it sends may arrive before
+// first.
+func (e *Engine) advance(d int32, start, end, first clock.Time, w *scratch) {
 	in, out, st := &e.in[d], &e.out[d], &e.st[d]
-	out.end, out.w, in.w = end, w, w
-	in.begin(e.start, end)
+	out.first, out.w, in.w = first, w, w
+	in.begin(start, end)
 	e.actors[d].Advance(end, in, out, st)
 	if in.pos != len(in.ev) {
 		panic(fmt.Sprintf("actors: %s left arrivals before the window's end", e.cfg.Names[d]))
@@ -412,10 +430,33 @@ func (e *Engine) advance(d int32, end clock.Time, w *scratch) {
 	if st.Next < end {
 		panic(fmt.Sprintf("actors: %s left an event at %v before the window's end %v", e.cfg.Names[d], st.Next, end))
 	}
-	n, work := in.rest()
+	n, work := in.rest(e.alone)
 	e.next[d] = min(n, st.Next)
 	e.work[d] = min(work, st.NextWork)
 }
+
+// publishAll makes all visible that was sent, and shares free chunks out.
+func (e *Engine) publishAll() {
+	most, least := 0, 0
+	for i := range e.scratch {
+		e.publish(&e.scratch[i])
+		if n := e.scratch[i].pool.n; n > e.scratch[most].pool.n {
+			most = i
+		} else if n < e.scratch[least].pool.n {
+			least = i
+		}
+	}
+	from, to := &e.scratch[most].pool, &e.scratch[least].pool
+	if from.n > 2*to.n+chunkLend {
+		for range chunkLend / 2 {
+			to.put(from.get())
+		}
+	}
+}
+
+// chunkLend is how many free chunks more than twice those of another a worker
+// may have before it gives some away.
+const chunkLend = 64
 
 // publish makes what a worker's actors sent visible.
 func (e *Engine) publish(w *scratch) {
@@ -424,10 +465,15 @@ func (e *Engine) publish(w *scratch) {
 			e.remote = append(e.remote, c)
 			continue
 		}
-		n, work := c.publish()
-		e.in[c.dst].mark(int(c.dstPort))
-		e.next[c.dst] = min(e.next[c.dst], n)
-		e.work[c.dst] = min(e.work[c.dst], work)
+		e.show(c)
 	}
 	w.dirty = w.dirty[:0]
+}
+
+// show publishes one channel to a receiver that is not running.
+func (e *Engine) show(c *Channel) {
+	n, work := c.publish()
+	e.in[c.dst].mark(int(c.dstPort))
+	e.next[c.dst] = min(e.next[c.dst], n)
+	e.work[c.dst] = min(e.work[c.dst], work)
 }

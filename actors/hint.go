@@ -58,7 +58,9 @@ func (e *Engine) hintFrames(d int32) {
 		return
 	}
 	for p := range e.in[d].ch {
-		mem.Prefetch(unsafe.Pointer(e.in[d].ch[p].head), 8)
+		if c := e.in[d].ch[p]; c.popped != c.pub { // else its sender may be changing it
+			mem.Prefetch(unsafe.Pointer(c.head), 8)
+		}
 		mem.Prefetch(unsafe.Pointer(e.out[d].ch[p].tail), 8)
 	}
 }

@@ -1,7 +1,9 @@
 package actors
 
 import (
+	"cmp"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"github.com/rocemu/rocemu/actors/mem"
@@ -24,8 +26,11 @@ type Inbox struct {
 // scratch is what a worker needs while it runs one actor after the other.
 type scratch struct {
 	ev, tmp []arrival
+	tied    []arrival // of one instant
+	keys    []tie
 	late    []wire.Frame // late frames of this actor's window
 	dirty   []*Channel   // channels with frames of this window
+	pool    chunks
 }
 
 // arrival is one frame of the window.
@@ -76,7 +81,9 @@ func (in *Inbox) hint() {
 	}
 	for w, b := range in.act {
 		for ; b != 0; b &= b - 1 {
-			mem.Prefetch(unsafe.Pointer(in.ch[w<<6+bits.TrailingZeros64(b)].head), 8)
+			if c := in.ch[w<<6+bits.TrailingZeros64(b)]; c.popped != c.pub { // else its sender may be changing it
+				mem.Prefetch(unsafe.Pointer(c.head), 8)
+			}
 		}
 	}
 }
@@ -132,44 +139,103 @@ func (in *Inbox) buckets(start, end clock.Time) {
 	in.insertion(in.ev)
 }
 
+// insertion orders by time, then what is of one instant.
 func (in *Inbox) insertion(ev []arrival) {
+	ties := false
 	for i := 1; i < len(ev); i++ {
-		if ev[i-1].at < ev[i].at {
+		at := ev[i].at
+		if ev[i-1].at <= at {
+			ties = ties || ev[i-1].at == at
 			continue
 		}
 		e := ev[i]
 		k := i
-		for k > 0 && (e.at < ev[k-1].at || e.at == ev[k-1].at && in.tied(&e, &ev[k-1])) {
+		for k > 0 && ev[k-1].at > at {
 			ev[k] = ev[k-1]
 			k--
 		}
 		ev[k] = e
+		ties = ties || k > 0 && ev[k-1].at == at
+	}
+	if ties {
+		in.untie(ev)
 	}
 }
 
-// tied is the total order of arrivals of one instant: the channels in the order
-// of a hash keyed by the instant, so that none is favoured for long; inside a
-// channel in the order of sending, late frames last.
-func (in *Inbox) tied(a, b *arrival) bool {
-	if a.ch != b.ch {
-		ka, kb := clock.Mix(in.seed, a.ch.key, uint64(a.at)), clock.Mix(in.seed, b.ch.key, uint64(b.at))
-		return ka < kb || ka == kb && a.ch.key < b.ch.key
+// untie finds the runs of one instant in what is ordered by time.
+func (in *Inbox) untie(ev []arrival) {
+	for i := 1; i < len(ev); i++ {
+		if ev[i-1].at != ev[i].at {
+			continue
+		}
+		n := i + 1
+		for n < len(ev) && ev[n].at == ev[i].at {
+			n++
+		}
+		in.order(ev[i-1 : n])
+		i = n
 	}
-	if a.ord == b.ord {
+}
+
+// order is the total order of arrivals of one instant: the channels in the
+// order of a hash keyed by the instant, so that none is favoured for long;
+// inside a channel in the order of sending, late frames last.
+func (in *Inbox) order(ev []arrival) {
+	keys := in.w.keys[:0]
+	for i := range ev {
+		keys = append(keys, tie{clock.Mix(in.seed, ev[i].ch.key, uint64(ev[i].at)), ev[i].ch.key, ev[i].ord, int32(i)})
+	}
+	in.w.keys = keys
+	if len(keys) <= smallSort {
+		for i := 1; i < len(keys); i++ {
+			x := keys[i]
+			k := i
+			for k > 0 && x.compare(&keys[k-1]) < 0 {
+				keys[k] = keys[k-1]
+				k--
+			}
+			keys[k] = x
+		}
+	} else {
+		slices.SortFunc(keys, func(a, b tie) int { return a.compare(&b) })
+	}
+	tied := in.w.tied[:0]
+	for i := range keys {
+		tied = append(tied, ev[keys[i].i])
+	}
+	in.w.tied = tied
+	copy(ev, tied)
+}
+
+// tie is what decides between arrivals of one instant.
+type tie struct {
+	hash, ch, ord uint64
+	i             int32
+}
+
+func (a *tie) compare(b *tie) int {
+	switch {
+	case a.hash != b.hash:
+		return cmp.Compare(a.hash, b.hash)
+	case a.ch != b.ch:
+		return cmp.Compare(a.ch, b.ch)
+	case a.ord == b.ord:
 		panic("actors: two arrivals of one name")
 	}
-	return a.ord < b.ord
+	return cmp.Compare(a.ord, b.ord)
 }
 
-// rest returns the earliest arrival left and the earliest that is work, and
-// drops idle ports from the active set.
-func (in *Inbox) rest() (next, work clock.Time) {
+// rest returns the earliest arrival left and the earliest that is work, gives
+// back what was read, and drops idle ports from the active set. alone says that
+// no sender runs at the same time.
+func (in *Inbox) rest(alone bool) (next, work clock.Time) {
 	next, work = clock.Never, clock.Never
 	for w, b := range in.act {
 		for ; b != 0; b &= b - 1 {
 			i := w<<6 + bits.TrailingZeros64(b)
 			c := in.ch[i]
 			f := c.front()
+			c.tidy(&in.w.pool, alone)
 			if f != nil {
 				next, work = min(next, f.At), min(work, f.At)
 			}

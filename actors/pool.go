@@ -16,6 +16,10 @@ type pool struct {
 	grab  int64
 	e     *Engine
 	end   clock.Time
+
+	leg   *leg // nil: a window of active actors
+	units bool
+	tasks int64
 }
 
 // leastGrab is how many actors a worker takes at once, at least; switches come
@@ -42,6 +46,19 @@ func (p *pool) run(e *Engine, end clock.Time) {
 	p.e, p.end = e, end
 	p.next.Store(0)
 	p.grab = int64(min(max(len(e.active)/(8*(len(p.start)+1)), leastGrab), 4*leastGrab))
+	p.share()
+}
+
+// runLeg runs the tasks of a phase of a round.
+func (p *pool) runLeg(e *Engine, l *leg, units bool, tasks int) {
+	p.e, p.leg, p.units, p.tasks = e, l, units, int64(tasks)
+	p.next.Store(0)
+	p.share()
+	p.leg = nil
+}
+
+// share has all workers take from what there is to do until nothing is left.
+func (p *pool) share() {
 	p.done.Add(len(p.start))
 	for _, c := range p.start {
 		c <- struct{}{}
@@ -51,6 +68,12 @@ func (p *pool) run(e *Engine, end clock.Time) {
 }
 
 func (p *pool) work(worker int) {
+	if p.leg != nil {
+		for i := p.next.Add(1) - 1; i < p.tasks; i = p.next.Add(1) - 1 {
+			p.e.task(p.leg, p.units, int(i), &p.e.scratch[worker])
+		}
+		return
+	}
 	for {
 		i := int(p.next.Add(p.grab) - p.grab)
 		if i >= len(p.e.active) {
@@ -59,7 +82,7 @@ func (p *pool) work(worker int) {
 		mine := p.e.active[i:min(i+int(p.grab), len(p.e.active))]
 		for k, d := range mine {
 			p.e.hint(mine, k) // the actors beyond may be running elsewhere
-			p.e.advance(d, p.end, &p.e.scratch[worker])
+			p.e.advance(d, p.e.start, p.end, p.end, &p.e.scratch[worker])
 		}
 	}
 }

@@ -38,12 +38,7 @@ func (e *Engine) TakeRemote(visit func(Remote)) {
 		visit(r)
 		c.lateW = c.lateW[:0]
 		c.dirty = false
-		for c.used != nil {
-			k := c.used
-			c.used = k.next
-			k.next = c.free
-			c.free = k
-		}
+		c.tidy(&e.scratch[0].pool, true)
 		c.newAt, c.workAt = clock.Never, clock.Never
 	}
 	e.remote = e.remote[:0]
@@ -79,7 +74,7 @@ func (e *Engine) Deliver(r Remote) error {
 		c.open(r.Frames[0].At)
 	}
 	for i := range r.Frames {
-		c.push(&r.Frames[i])
+		c.push(&r.Frames[i], &e.scratch[0].pool)
 	}
 	for i := range r.Late {
 		c.lateW = append(c.lateW, r.Late[i])

@@ -76,7 +76,7 @@ func (e *Engine) RestoreDevice(d int32, r *snap.Reader) error {
 		if r.Err != nil {
 			break
 		}
-		c.restore(r)
+		c.restore(r, &e.scratch[0].pool)
 		e.in[d].mark(i + 1)
 	}
 	if r.Err != nil {

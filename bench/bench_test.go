@@ -153,7 +153,7 @@ func BenchmarkTelemetry(b *testing.B) {
 			o := sim.Options{Workers: 1}
 			if on {
 				o.Records = func([]record.Record) {}
-				o.SampleEvery = 10 * clock.Microsecond
+				o.Sampler = sim.Every(10 * clock.Microsecond)
 				o.Sample = func(_ clock.Time, f *sim.Fabric) { f.Engine.Totals() }
 			}
 			run(b, load(b, "w1.yaml", "workload.perm.size=2MB"), o)

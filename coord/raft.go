@@ -130,7 +130,7 @@ func openRaft(c raftConfig, rep *Replica) (*consensus, error) {
 	book := new(addressBook)
 	trans := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		ServerAddressProvider: book,
-		Stream: &stream{Listener: ln, tls: c.tls, name: address(told)}, MaxPool: 3, MaxRPCsInFlight: 1, Timeout: 2 * time.Second, Logger: logger,
+		Stream:                &stream{Listener: ln, tls: c.tls, name: address(told)}, MaxPool: 3, MaxRPCsInFlight: 1, Timeout: 2 * time.Second, Logger: logger,
 	})
 	cfg := raft.DefaultConfig()
 	cfg.LocalID = raft.ServerID(c.name)

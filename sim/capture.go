@@ -18,20 +18,17 @@ import (
 	"github.com/rocemu/rocemu/topology"
 )
 
-// flushEvery is how many windows pass between two writes; it is a multiple of
-// the interval at which records are drained, so that losses are known by then.
-const flushEvery = 64
-
 // Captures writes what passes ports to pcapng files: both directions, each
 // frame stamped with the instant its last bit passes the port. A frame that the
 // port's device dropped says so in a comment, a PFC frame what it pauses.
 type Captures struct {
-	plan  *topology.Plan
-	ports []*capPort
-	files map[string]*capFile
-	lost  map[frameKey]record.Reason
-	lag   clock.Duration // from a frame's last bit to the record of its loss
-	err   error
+	plan    *topology.Plan
+	batches *Sampler // those of the records
+	ports   []*capPort
+	files   map[string]*capFile
+	lost    map[frameKey]record.Reason
+	lag     clock.Duration // from a frame's last bit to the record of its loss
+	err     error
 }
 
 // capFile is one output; several ports may share it.
@@ -70,7 +67,7 @@ type frameKey struct {
 
 // NewCaptures opens the files of a list of ports; open creates one by name.
 func NewCaptures(f *Fabric, list []topology.Capture, open func(string) (io.WriteCloser, error)) (*Captures, error) {
-	c := &Captures{plan: f.Plan, files: map[string]*capFile{}, lost: map[frameKey]record.Reason{}}
+	c := &Captures{plan: f.Plan, batches: Batches(f.Plan), files: map[string]*capFile{}, lost: map[frameKey]record.Reason{}}
 	for _, want := range list {
 		d := &f.Plan.Devices[want.Dev]
 		if want.Port < 1 || want.Port > len(d.Ports) {
@@ -125,7 +122,7 @@ func (c *Captures) Between(start clock.Time, n uint64) {
 	for _, p := range c.ports {
 		p.read()
 	}
-	if n%flushEvery == 0 {
+	if _, ok := c.batches.Due(start); ok { // so losses are known
 		c.flush(start.Add(-c.lag))
 	}
 }

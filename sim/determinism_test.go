@@ -122,6 +122,10 @@ func TestDigestIndependentOfCutting(t *testing.T) {
 					t.Errorf("%d workers: digest %s at %v, want %s at %v", workers, r.Digest, r.VirtualNS, want.Digest, want.VirtualNS)
 				}
 			}
+			r, err := sim.Run(context.Background(), p, sim.Options{Workers: 1, Between: func(clock.Time, uint64) {}})
+			if err != nil || r.Digest != want.Digest || r.VirtualNS != want.VirtualNS {
+				t.Errorf("in single windows instead of rounds: digest %s at %v, want %s at %v, %v", r.Digest, r.VirtualNS, want.Digest, want.VirtualNS, err)
+			}
 			for _, cut := range []clock.Duration{w / 2, w / 3, 1} {
 				q := *p
 				q.Window = cut

@@ -27,17 +27,23 @@ func (f *Fabric) observer(o *Options) func(clock.Time, uint64) {
 	if o.Progress == nil && o.Records == nil && o.Sample == nil && o.Between == nil && f.dead.watch == nil {
 		return nil
 	}
-	last := time.Now()
+	last, batches := time.Now(), Batches(f.Plan)
 	return func(start clock.Time, n uint64) {
 		f.look(start, false)
-		if o.Sample != nil && o.SampleEvery > 0 && start >= f.nextS {
-			o.Sample(f.nextS, f)
-			skip := start.Sub(f.nextS)/o.SampleEvery + 1
-			f.nextS = f.nextS.Add(skip * o.SampleEvery)
+		cut := clock.Never
+		if o.Sample != nil {
+			if t, ok := o.Sampler.Due(start); ok {
+				o.Sample(t, f)
+			}
+			cut = o.Sampler.Next()
 		}
-		if o.Records != nil && n%64 == 0 {
-			f.drain(o)
+		if o.Records != nil {
+			if _, ok := batches.Due(start); ok {
+				f.drain(o)
+			}
+			cut = min(cut, batches.Next())
 		}
+		f.Engine.Cut = cut
 		if o.Between != nil {
 			o.Between(start, n)
 		}

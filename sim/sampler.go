@@ -16,7 +16,8 @@ const (
 )
 
 // Sampler decides when counters are sampled. Its instants follow from the plan
-// and the starts of windows alone, so every process of a run samples alike.
+// alone, and windows are cut at them: every process of a run samples alike, with
+// exactly what happened before.
 type Sampler struct {
 	Base  clock.Duration // instants are multiples of it
 	Count int            // samples so far
@@ -42,6 +43,11 @@ func NewSampler(plan *topology.Plan) *Sampler {
 	return s
 }
 
+// Every samples at the multiples of d.
+func Every(d clock.Duration) *Sampler {
+	return &Sampler{Base: d, every: d, fixed: true, step: mostStep}
+}
+
 // Due says whether the window that starts at start is preceded by a sample, and
 // of which instant.
 func (s *Sampler) Due(start clock.Time) (clock.Time, bool) {
@@ -50,20 +56,18 @@ func (s *Sampler) Due(start clock.Time) (clock.Time, bool) {
 	}
 	t := s.tick
 	s.tick = t.Add((start.Sub(t)/s.Base + 1) * s.Base)
-	return t, s.Take(t)
-}
-
-// Take is Due for who is called at the multiples of Base.
-func (s *Sampler) Take(t clock.Time) bool {
 	if t < s.next {
-		return false
+		return 0, false
 	}
 	if s.Count++; !s.fixed && s.Count%s.step == 0 {
 		s.every *= 2
 	}
 	s.next = t.Add(s.every)
-	return true
+	return t, true
 }
+
+// Next is the instant at which windows are cut next.
+func (s *Sampler) Next() clock.Time { return max(s.tick, s.next) }
 
 // State and SetState carry a sampler over a checkpoint.
 func (s *Sampler) State() [4]int64 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rocemu/rocemu/actors"
+	"github.com/rocemu/rocemu/actors/mem"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/fault"
 	"github.com/rocemu/rocemu/nodes/record"
@@ -49,10 +50,10 @@ type Options struct {
 	// Records, when set, receives the exceptional notes of all devices in
 	// batches, ordered by (time, device, number) within a batch.
 	Records func([]record.Record)
-	// Sample, when set, is called at each multiple of SampleEvery that the run
-	// passes, between windows; it may read the fabric but not change it.
-	SampleEvery clock.Duration
-	Sample      func(t clock.Time, f *Fabric)
+	// Sample, when set, is called at the instants that Sampler chooses, with
+	// exactly everything before them done; it may read the fabric but not change it.
+	Sampler *Sampler
+	Sample  func(t clock.Time, f *Fabric)
 	// Between, when set, is called between windows with the next one's start,
 	// after Records; it may read the fabric but not change it.
 	Between func(start clock.Time, n uint64)
@@ -93,7 +94,6 @@ type Fabric struct {
 	settings *topology.Timeline
 	start    time.Time
 	rec      []record.Record
-	nextS    clock.Time
 	dead     deadlocks
 }
 
@@ -133,6 +133,9 @@ func Build(plan *topology.Plan, hosted func(dev int32) bool, workers int) (*Fabr
 		return nil, err
 	}
 	f.Engine = e
+	if len(plan.Devices) >= hugeDevices {
+		mem.Huge()
+	}
 	f.watchDeadlocks()
 	for i := range plan.Faults {
 		if err := f.Schedule(&plan.Faults[i], int32(i)); err != nil {
@@ -181,6 +184,32 @@ func (f *Fabric) Schedule(ft *topology.Fault, index int32) error {
 		f.Engine.Wake(d, ft.At)
 	}
 	return nil
+}
+
+// hugeDevices is the number of devices from which a fabric does not fit the
+// processor's caches of pages.
+const hugeDevices = 512
+
+// batchWindows is the span of the records that are handed over together, in
+// windows; also the most windows that are run without a look from outside.
+const batchWindows = 64
+
+// Batches is when records are handed over. Its instants depend on the plan
+// alone: a record may be stamped with an instant that lies before the one at
+// which it is made, and its place among others must be the same in every run.
+func Batches(p *topology.Plan) *Sampler { return Every(batchWindows * p.Window) }
+
+// maxStride bounds the same in virtual time: a watchdog must not break a
+// deadlock before anybody has seen it.
+const maxStride = 10 * clock.Millisecond
+
+// stride is how many windows of a plan may pass between two looks.
+func stride(p *topology.Plan) int {
+	n := batchWindows
+	for n > 1 && clock.Duration(n)*p.Window > maxStride {
+		n /= 2 // what looks every 256 windows must be called then
+	}
+	return n
 }
 
 // Parts collects what every hosted device has to say.
@@ -239,13 +268,13 @@ func Workers(plan *topology.Plan, asked, cores int) int {
 // window end with verdict limit; what there is by then is the result.
 func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, error) {
 	cost := startCost()
-	mem, err := newBudget(plan)
+	budget, err := newBudget(plan)
 	if err != nil {
 		return nil, err
 	}
-	defer mem.close()
-	ctx, mem.stop = context.WithCancel(ctx)
-	defer mem.stop()
+	defer budget.close()
+	ctx, budget.stop = context.WithCancel(ctx)
+	defer budget.stop()
 	workers := Workers(plan, o.Workers, cores())
 	f, err := Build(plan, nil, workers)
 	if err != nil {
@@ -257,7 +286,10 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 			return nil, err
 		}
 	}
-	f.Engine.Observe = mem.watch(f.observer(&o))
+	f.Engine.Observe = budget.watch(f.observer(&o))
+	if o.Between == nil {
+		f.Engine.Stride = stride(plan)
+	}
 	res, err := f.advance(ctx, o.Stops)
 	if err != nil {
 		return nil, err
@@ -268,7 +300,7 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 	eng.Workers, eng.Processes, eng.Generations = workers, 1, 1
 	eng.Windows = f.Engine.Windows()
 	r := f.Finish(res, f.Parts(res.At), eng)
-	mem.tell(r)
+	budget.tell(r)
 	return r, nil
 }
 

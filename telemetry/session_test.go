@@ -47,7 +47,7 @@ func watch(t *testing.T, text string, workers int) (*report.Result, []chain.Line
 	}
 	var snap counters.Snapshot
 	r, err := sim.Run(context.Background(), plan, sim.Options{
-		Workers: workers, Records: s.Records, SampleEvery: 10 * clock.Microsecond,
+		Workers: workers, Records: s.Records, Sampler: sim.Every(10 * clock.Microsecond),
 		Sample: func(at clock.Time, f *sim.Fabric) { f.Snapshot(at, &snap); s.Snapshot(&snap) },
 	})
 	if err != nil {

@@ -13,6 +13,8 @@ type Spec struct {
 	Seed    uint64
 	Relays  int            // at least 2
 	Cables  int            // extra cables on top of a ring
+	Private int            // of the relays, how many hang on one other by one or two cables
+	Even    bool           // no cycle of odd length; Relays - Private must be even
 	Burst   int            // tokens each relay starts
 	Latency clock.Duration // smallest latency of a cable; 0 = 500 ns
 	Window  clock.Duration // 0 = Latency
@@ -46,14 +48,21 @@ func New(s Spec) *Fabric {
 		r.arm(clock.Time(clock.Duration(clock.Mix(s.Seed, uint64(i), 1)%3)*Grid), clock.Mix(s.Seed, uint64(i), 2)|1)
 		f.Relays[i] = r
 	}
-	for i := range s.Relays {
-		f.cable(i, (i+1)%s.Relays, s)
+	ring := s.Relays - s.Private
+	for i := range ring {
+		f.cable(i, (i+1)%ring, s)
 	}
 	for i := range s.Cables {
-		a := int(clock.Mix(s.Seed, uint64(i), 11) % uint64(s.Relays))
-		b := int(clock.Mix(s.Seed, uint64(i), 12) % uint64(s.Relays))
-		if a != b {
+		a := int(clock.Mix(s.Seed, uint64(i), 11) % uint64(ring))
+		b := int(clock.Mix(s.Seed, uint64(i), 12) % uint64(ring))
+		if a != b && (!s.Even || (a+b)%2 == 1) {
 			f.cable(a, b, s)
+		}
+	}
+	for i := ring; i < s.Relays; i++ {
+		hub := int(clock.Mix(s.Seed, uint64(i), 14) % uint64(ring))
+		for range 1 + i%2 {
+			f.cable(i, hub, s)
 		}
 	}
 	return f

@@ -23,6 +23,20 @@ func TestPrefetchTouchesNothing(t *testing.T) {
 	}
 }
 
+// TestHugeIsAdvice: whatever the system makes of it, nothing moves or changes.
+func TestHugeIsAdvice(t *testing.T) {
+	b := make([]byte, 9<<20)
+	for i := range b {
+		b[i] = byte(i * 7)
+	}
+	Huge()
+	for i := range b {
+		if b[i] != byte(i*7) {
+			t.Fatalf("byte %d changed", i)
+		}
+	}
+}
+
 func BenchmarkPrefetch(b *testing.B) {
 	x := new([1024]byte)
 	for b.Loop() {

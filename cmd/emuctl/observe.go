@@ -77,7 +77,7 @@ func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher
 		w.hookTaps(o)
 	}
 	if out || plan.Telem.Interval > 0 || w.served() {
-		o.SampleEvery, o.Sample = w.when.Base, w.sample
+		o.Sampler, o.Sample = w.when, w.take
 	}
 	return w, nil
 }
@@ -117,13 +117,6 @@ func newWatcher(plan *topology.Plan, epoch time.Time, to sinks) (*watcher, error
 
 // served says whether somebody wants the counters while the run lasts.
 func (w *watcher) served() bool { return w.push != nil || w.prom != nil || w.stores != nil }
-
-// sample takes the counters at t unless the interval has grown beyond it.
-func (w *watcher) sample(t clock.Time, f *sim.Fabric) {
-	if w.when.Take(t) {
-		w.take(t, f)
-	}
-}
 
 // hookTaps feeds what reads frames between windows, once the fabric is built.
 func (w *watcher) hookTaps(o *sim.Options) {

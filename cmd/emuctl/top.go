@@ -110,8 +110,8 @@ func (t *topRun) release() { t.hold(false) }
 
 func (t *topRun) options(show func(picture)) sim.Options {
 	return sim.Options{
-		Records:     t.records,
-		SampleEvery: t.every,
+		Records: t.records,
+		Sampler: sim.Every(t.every),
 		Sample: func(at clock.Time, f *sim.Fabric) {
 			s := &counters.Snapshot{}
 			f.Snapshot(at, s)

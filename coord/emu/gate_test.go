@@ -3,7 +3,7 @@ package emu_test
 import (
 	"context"
 	"encoding/json"
-	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/rocemu/rocemu/actors"
@@ -53,7 +53,7 @@ func TestNotesWhileWaiting(t *testing.T) {
 	if _, err := g.Await(t.Context(), e, res.At, clock.Never); err != nil { // the end's
 		t.Fatal(err)
 	}
-	if len(got.batches) < 3 || !reflect.DeepEqual(got.batches, want.batches) {
-		t.Errorf("%d batches of records of %d", len(got.batches), len(want.batches))
+	if len(got.batches) < 3 || !slices.Equal(slices.Concat(got.batches...), slices.Concat(want.batches...)) {
+		t.Errorf("%d batches of records, one process had %d", len(got.batches), len(want.batches))
 	}
 }

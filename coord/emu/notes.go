@@ -29,7 +29,6 @@ const (
 )
 
 const (
-	batchEvery = 64        // windows between two batches of records
 	chunkRaw   = 256 << 10 // bytes of entries that are packed together
 	maxUntaken = 64 << 20  // packed bytes that may wait for a checkpoint; further notes are left out
 	maxKept    = 16 << 20  // packed bytes kept for who looks at a running fabric
@@ -306,7 +305,8 @@ type noter struct {
 	snap    counters.Snapshot
 	last    []counters.Point
 	rec     []record.Record
-	upTo    uint64 // batches of records are noted up to this number
+	batches *sim.Sampler // when batches of records are due
+	upTo    uint64       // they are noted up to this number
 }
 
 // between notes what is due before window n. Records come in the batches in
@@ -317,10 +317,14 @@ func (t *noter) between(f *sim.Fabric, start clock.Time, n uint64) {
 			t.sample(f, at, n+1)
 		}
 	}
-	if n%batchEvery == 0 {
+	if _, ok := t.batches.Due(start); ok {
 		t.rec = f.TakeRecords(t.rec[:0])
 		t.log.records(n+1, t.rec)
 		t.upTo = n + 1
+	}
+	f.Engine.Cut = t.batches.Next()
+	if t.sampler != nil {
+		f.Engine.Cut = min(f.Engine.Cut, t.sampler.Next())
 	}
 }
 

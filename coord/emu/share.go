@@ -67,10 +67,13 @@ func (s *share) Parts(end clock.Time) ([]byte, error) {
 // TakeNotes implements coord.Noter.
 func (s *share) TakeNotes() []byte { return s.notes.log.take() }
 
-// Keep implements coord.Noter: the sampler's place.
+// Keep implements coord.Noter: how far the notes are.
 func (s *share) Keep() []byte {
-	var b []byte
-	if t := s.notes.sampler; t != nil {
+	b := binary.AppendUvarint(nil, s.notes.upTo)
+	for _, t := range []*sim.Sampler{s.notes.batches, s.notes.sampler} {
+		if t == nil {
+			continue
+		}
 		for _, v := range t.State() {
 			b = binary.AppendVarint(b, v)
 		}
@@ -81,13 +84,15 @@ func (s *share) Keep() []byte {
 // Resume implements coord.Noter.
 func (s *share) Resume(b []byte, n uint64) error {
 	s.notes.log.base = n + 1
-	s.notes.upTo = n - n%batchEvery + 1
-	if t := s.notes.sampler; t != nil {
-		c := cursor{b: b}
-		t.SetState([4]int64{c.int(), c.int(), c.int(), c.int()})
-		if c.bad {
-			return errNotes
+	c := cursor{b: b}
+	s.notes.upTo = c.uint()
+	for _, t := range []*sim.Sampler{s.notes.batches, s.notes.sampler} {
+		if t != nil {
+			t.SetState([4]int64{c.int(), c.int(), c.int(), c.int()})
 		}
+	}
+	if c.bad {
+		return errNotes
 	}
 	return nil
 }

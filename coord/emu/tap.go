@@ -31,9 +31,10 @@ const (
 )
 
 const (
-	tapTTL   = 3 * time.Second // a tap that is not asked for again ends
-	tapQueue = 4096            // frames that may wait to be published
-	maxTaps  = 16              // in one share
+	tapTTL    = 3 * time.Second // a tap that is not asked for again ends
+	tapQueue  = 4096            // frames that may wait to be published
+	lookEvery = 64              // windows between two looks at the clock
+	maxTaps   = 16              // in one share
 )
 
 // tap is a port under observation.
@@ -100,7 +101,7 @@ func (t *taps) read(n uint64) {
 	for i := 0; i < len(t.list); i++ {
 		x := t.list[i]
 		x.port.Read(func(p *sim.Passing) { t.say(x, p) })
-		if n%batchEvery == 0 && time.Now().After(x.until) {
+		if n%lookEvery == 0 && time.Now().After(x.until) {
 			t.list = append(t.list[:i], t.list[i+1:]...)
 			i--
 		}

@@ -80,6 +80,13 @@ func check(plan *topology.Plan, seed uint64, lossy bool) (err error) {
 			return fmt.Errorf("%d workers: %s", workers, d)
 		}
 	}
+	single, err := inWindows(plan)
+	if err != nil {
+		return fmt.Errorf("in single windows: %w", err)
+	}
+	if d := differs(single, want); d != "" {
+		return fmt.Errorf("in single windows instead of rounds: %s", d)
+	}
 	for _, w := range []clock.Duration{plan.Window / 2, plan.Window / 3, clock.Duration(clock.Mix(seed, 1, 2) % uint64(plan.Window))} {
 		q := *plan
 		q.Window = max(w, plan.Window/40, 1)
@@ -105,9 +112,19 @@ func check(plan *topology.Plan, seed uint64, lossy bool) (err error) {
 var errSlow = errors.New("took too long")
 
 func run(plan *topology.Plan, workers int) ([]byte, *report.Result, error) {
+	return runWith(plan, sim.Options{Workers: workers})
+}
+
+// inWindows runs a plan window by window: somebody looks between any two.
+func inWindows(plan *topology.Plan) ([]byte, error) {
+	b, _, err := runWith(plan, sim.Options{Workers: 1, Between: func(clock.Time, uint64) {}})
+	return b, err
+}
+
+func runWith(plan *topology.Plan, o sim.Options) ([]byte, *report.Result, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), *most)
 	defer cancel()
-	res, err := sim.Run(ctx, plan, sim.Options{Workers: workers})
+	res, err := sim.Run(ctx, plan, o)
 	if err != nil {
 		return nil, nil, err
 	}

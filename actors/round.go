@@ -1,0 +1,251 @@
+package actors
+
+import "github.com/rocemu/rocemu/clock"
+
+// A round is a stretch of windows that actors run through in their own time, as
+// far as the frames they can still get allow. The fabric's graph has two
+// colours: leaves get frames only from RNICs and spines, those only from leaves
+// and cores. When all of one colour have executed up to T, everything that the
+// others get before T+W is known: they may go on to T+W, then the first to
+// T+2W. So each visit of an actor covers two windows, with half as many visits
+// and half as many times that its memory comes from afar. An RNIC whose cables
+// all lead to one leaf follows that leaf at once, while what the leaf sent is
+// still near.
+//
+// What an actor sends from t on arrives at t+W at the earliest, and no
+// neighbour is ever further than W ahead: rule W0 in ADR 2 holds for pairs of
+// neighbours instead of for all.
+
+// rounds is how a bipartite fabric is run.
+type rounds struct {
+	units []unit
+	free  []int32 // first colour, with neighbours in several units: spines
+	of    []int32 // by device: its unit, -1 for those in free
+}
+
+// unit is a device of the second colour, the hub, and after it those of the
+// first that have no other neighbour: a leaf and its RNICs.
+type unit []int32
+
+// newRounds colours the fabric; nil when it has a cycle of odd length or is not
+// all here.
+func newRounds(e *Engine) *rounds {
+	if len(e.local) < len(e.actors) {
+		return nil
+	}
+	colour := make([]int8, len(e.actors))
+	r := &rounds{of: make([]int32, len(e.actors))}
+	for _, root := range e.local {
+		if colour[root] != 0 {
+			continue
+		}
+		part := e.colour(root, colour)
+		if part == nil {
+			return nil
+		}
+		r.split(e, part, colour)
+	}
+	return r
+}
+
+// colour gives the devices that hang together with root 1 and -1 in turn and
+// lists them; nil when that is not possible.
+func (e *Engine) colour(root int32, colour []int8) []int32 {
+	part := []int32{root}
+	colour[root] = 1
+	for i := 0; i < len(part); i++ {
+		d := part[i]
+		for _, c := range e.cfg.Cables[d] {
+			switch colour[c.Peer] {
+			case 0:
+				colour[c.Peer] = -colour[d]
+				part = append(part, c.Peer)
+			case colour[d]:
+				return nil
+			}
+		}
+	}
+	return part
+}
+
+// only returns the one neighbour of d, -1 when there are several or none.
+func (e *Engine) only(d int32) int32 {
+	n := int32(-1)
+	for _, c := range e.cfg.Cables[d] {
+		if n >= 0 && c.Peer != n {
+			return -1
+		}
+		n = c.Peer
+	}
+	return n
+}
+
+// split sorts a coloured part into units; hubs have the colour that gives most
+// devices a unit of their own.
+func (r *rounds) split(e *Engine, part []int32, colour []int8) {
+	var leaves [2]int
+	for _, d := range part {
+		if e.only(d) >= 0 {
+			leaves[(colour[d]+1)/2]++
+		}
+	}
+	hub := int8(1)
+	if leaves[1] > leaves[0] {
+		hub = -1
+	}
+	for _, d := range part {
+		if r.of[d] = -1; colour[d] == hub {
+			r.of[d] = int32(len(r.units))
+			r.units = append(r.units, unit{d})
+		}
+	}
+	for _, d := range part {
+		if colour[d] == hub {
+			continue
+		}
+		if n := e.only(d); n >= 0 {
+			r.of[d] = r.of[n]
+			u := &r.units[r.of[n]]
+			*u = append(*u, d)
+		} else {
+			r.free = append(r.free, d)
+		}
+	}
+}
+
+// leg is a stretch of a round that everybody concerned may run through: hubs
+// were at from, the others half of what follows behind or ahead of them.
+type leg struct {
+	from  clock.Time // hubs have executed up to here
+	first bool       // and so have all others
+	free  clock.Time // where the free ones go, before the units
+	hub   clock.Time
+	own   clock.Time // where the others of a unit go, after their hub
+}
+
+// leastRound is the number of windows below which a round does not pay.
+const leastRound = 4
+
+// span is how many windows from start on may be run as one round, given that
+// none may pass at; 1 = none.
+func (e *Engine) span(s *Summary, start, at clock.Time) int {
+	if e.Stride < leastRound || e.Carrier != nil || e.Gate != nil || s.Outstanding == 0 && s.NextWork == clock.Never {
+		return 1
+	}
+	if e.hold > 0 {
+		at = min(at, e.hold)
+	}
+	n := e.Stride - int(e.windows%uint64(e.Stride))
+	if n < leastRound || start.Add(leastRound*e.cfg.Window) > at {
+		return 1
+	}
+	if e.rounds == nil {
+		if e.rounds = newRounds(e); e.rounds == nil {
+			e.Stride = 0
+			return 1
+		}
+	}
+	return int(min(clock.Duration(n), at.Sub(start)/e.cfg.Window))
+}
+
+// stretch runs the windows from start to end as a round.
+func (e *Engine) stretch(start, end clock.Time) {
+	e.now = e.round(start, end)
+	e.windows += uint64((e.now.Sub(start) + e.cfg.Window - 1) / e.cfg.Window)
+}
+
+// round runs everything from start up to end at most and returns where it
+// stopped: earlier when the work seems to be over.
+func (e *Engine) round(start, end clock.Time) clock.Time {
+	w := e.cfg.Window
+	e.alone = true
+	at := start
+	for at < end {
+		if at > start && e.quiet() {
+			end = min(end, at.Add(w))
+		}
+		l := leg{from: at, first: at == start, free: min(at.Add(w), end), hub: min(at.Add(2*w), end), own: min(at.Add(3*w), end)}
+		e.phase(&l, false)
+		e.phase(&l, true)
+		at = l.hub
+	}
+	e.phase(&leg{from: at, free: end}, false)
+	return end
+}
+
+// quiet says whether no request is outstanding and nothing but periodic events
+// is to come: the run may end soon.
+func (e *Engine) quiet() bool {
+	for _, d := range e.local {
+		if e.st[d].Outstanding > 0 || e.work[d] != clock.Never {
+			return false
+		}
+	}
+	return true
+}
+
+// phase has the workers run the free devices or the units through a leg.
+func (e *Engine) phase(l *leg, units bool) {
+	if n := e.tasks(units); e.pool != nil && n > 1 {
+		e.pool.runLeg(e, l, units, n)
+	} else {
+		for i := range n {
+			e.task(l, units, i, &e.scratch[0])
+		}
+	}
+	e.publishAll()
+}
+
+func (e *Engine) tasks(units bool) int {
+	if units {
+		return len(e.rounds.units)
+	}
+	return len(e.rounds.free)
+}
+
+// task runs one free device or one unit through a leg; tasks of a phase share
+// nothing.
+func (e *Engine) task(l *leg, units bool, i int, w *scratch) {
+	if !units {
+		e.leap(e.rounds.free[i], l.from.Add(-e.cfg.Window), l.free, w)
+		return
+	}
+	u := e.rounds.units[i]
+	if l.first {
+		for k, d := range u[1:] {
+			e.hint(u[1:], k)
+			e.leap(d, l.from, l.free, w)
+		}
+		e.settle(int32(i), w)
+	}
+	e.hint(u, 0)
+	e.leap(u[0], l.from, l.hub, w)
+	e.settle(int32(i), w)
+	for k, d := range u[1:] {
+		e.hint(u[1:], k)
+		e.leap(d, l.from.Add(e.cfg.Window), l.own, w)
+	}
+	e.settle(int32(i), w)
+}
+
+// leap runs one actor, which has executed up to from, up to end.
+func (e *Engine) leap(d int32, from, end clock.Time, w *scratch) {
+	if e.next[d] >= end {
+		return
+	}
+	e.advance(d, max(from, 0), end, max(from, 0).Add(e.cfg.Window), w)
+}
+
+// settle publishes what stays inside a unit.
+func (e *Engine) settle(unit int32, w *scratch) {
+	k := 0
+	for _, c := range w.dirty {
+		if e.rounds.of[c.dst] == unit {
+			e.show(c)
+		} else {
+			w.dirty[k] = c
+			k++
+		}
+	}
+	w.dirty = w.dirty[:k]
+}

@@ -1,0 +1,96 @@
+package actors_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/rocemu/rocemu/actors"
+	"github.com/rocemu/rocemu/actors/actortest"
+	"github.com/rocemu/rocemu/clock"
+)
+
+// even is a fabric in rounds: hubs with relays of their own and relays between.
+func even(seed uint64) actortest.Spec {
+	return actortest.Spec{Seed: seed, Relays: 30, Private: 18, Even: true, Cables: 14, Burst: 40}
+}
+
+// One digest for the oracle, for every length of rounds and of windows and
+// every number of workers, on fabrics that rounds suit and on others.
+func TestRoundsEqualOracle(t *testing.T) {
+	odd := spec(3)
+	odd.Private = 6
+	for _, s := range []actortest.Spec{even(1), even(2), even(3), odd} {
+		want, events := actortest.New(s).Oracle()
+		for _, cut := range []clock.Duration{1, 3} {
+			for _, stride := range []int{4, 7, 64} {
+				for _, workers := range []int{1, 2, 8} {
+					s.Window = actortest.New(s).Window / cut
+					e := engine(t, actortest.New(s), workers)
+					e.Stride = stride
+					r := run(t, e)
+					if g := e.Digest(); g != want || e.Totals().Events != events || r.End != actors.Idle {
+						t.Errorf("seed %d W/%d stride %d workers %d: digest %x, %d events, end %v; oracle %x, %d", s.Seed, cut, stride, workers, g, e.Totals().Events, r.End, want, events)
+					}
+					s.Window = 0
+				}
+			}
+		}
+	}
+}
+
+// Rounds are used where they may be, and Observe is called that much less; it
+// is still called at each multiple of the stride and at each cut, with exactly
+// what lies before it done.
+func TestRoundsAreSeen(t *testing.T) {
+	plain := engine(t, actortest.New(even(4)), 1)
+	end := run(t, plain)
+	e := engine(t, actortest.New(even(4)), 1)
+	e.Stride = 8
+	calls, eighths, cuts := 0, uint64(0), 0
+	const every = 5300 * clock.Nanosecond
+	next := clock.Time(0).Add(every)
+	e.Observe = func(start clock.Time, n uint64) {
+		calls++
+		if n%8 == 0 {
+			eighths++
+		}
+		if start < next {
+			return
+		}
+		for _, d := range e.Local() {
+			if st := e.Status(d); st.LastEvent >= next {
+				t.Fatalf("%v executed before the cut at %v", st.LastEvent, next)
+			}
+		}
+		cuts++
+		next = next.Add((start.Sub(next)/every + 1) * every)
+		e.Cut = next
+	}
+	e.Cut = next
+	if r := run(t, e); r.At != end.At || e.Digest() != plain.Digest() {
+		t.Errorf("in rounds: end %v, digest %x; else %v, %x", r.At, e.Digest(), end.At, plain.Digest())
+	}
+	if n := e.Windows(); calls*2 > int(n) || eighths < n/8 || cuts < 10 {
+		t.Errorf("%d calls in %d windows, %d at multiples of 8, %d cuts", calls, n, eighths, cuts)
+	}
+}
+
+// A state held at any instant is the same in rounds as in single windows.
+func TestRoundsHold(t *testing.T) {
+	for _, at := range []clock.Time{1, 777_777, 3_000_000, 9_999_999} {
+		var sums []actors.Digest
+		for _, stride := range []int{0, 16} {
+			e := engine(t, actortest.New(even(5)), 1)
+			e.Stride = stride
+			e.HoldAt(at)
+			r, err := e.Run(context.Background())
+			if err != nil || r.End != actors.Held {
+				t.Fatalf("stride %d: %v, %v", stride, r.End, err)
+			}
+			sums = append(sums, e.Digest())
+		}
+		if sums[0] != sums[1] {
+			t.Errorf("held at %v: %x in rounds, %x else", at, sums[1], sums[0])
+		}
+	}
+}
