@@ -173,11 +173,17 @@ func (e *Engine) round(start, end clock.Time) clock.Time {
 	return end
 }
 
-// quiet says whether no request is outstanding and nothing but periodic events
-// is to come: the run may end soon.
+// quiet says whether the run may end soon: nothing is to come at all, or no
+// request is outstanding and what is to come is no work. At a place in a round
+// where that was not so before, the last event or work lies less than four
+// windows, which Config.Settle is at least, before the place where the round
+// then stops.
 func (e *Engine) quiet() bool {
+	done, still := true, true
 	for _, d := range e.local {
-		if e.st[d].Outstanding > 0 || e.work[d] != clock.Never {
+		done = done && e.st[d].Outstanding == 0 && e.work[d] == clock.Never
+		still = still && e.next[d] == clock.Never
+		if !done && !still {
 			return false
 		}
 	}

@@ -94,3 +94,46 @@ func TestRoundsHold(t *testing.T) {
 		}
 	}
 }
+
+// owing is an actor that waits for ever for one request.
+type owing struct{ actors.Actor }
+
+func (s owing) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st *actors.Status) {
+	s.Actor.Advance(end, in, out, st)
+	st.Outstanding = 1
+}
+
+// A run that ends because nothing is due any more ends at the same instant in
+// rounds as in single windows.
+func TestRoundsStall(t *testing.T) {
+	stalls := 0
+	for seed := range uint64(20) {
+		var ends []actors.Result
+		for _, stride := range []int{0, 64} {
+			s := even(seed)
+			s.Burst = 3
+			f := actortest.New(s)
+			hosted := make([]actors.Actor, len(f.Relays))
+			for i, r := range f.Relays {
+				hosted[i] = r
+			}
+			hosted[0] = owing{hosted[0]}
+			f.Config.Stall = 0
+			e, err := actors.New(f.Config, hosted, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.Stride = stride
+			ends = append(ends, run(t, e))
+		}
+		if ends[0] != ends[1] {
+			t.Errorf("seed %d: %+v in rounds, %+v in single windows", seed, ends[1], ends[0])
+		}
+		if ends[0].End == actors.Stalled {
+			stalls++
+		}
+	}
+	if stalls < 10 {
+		t.Errorf("only %d of 20 runs stalled", stalls)
+	}
+}

@@ -58,7 +58,7 @@ type PortCount struct {
 }
 
 // Counters returns a port's counters (number from 1). Read only.
-func (s *Switch) Counters(port int) *PortCount { return &s.ports[port-1].c }
+func (s *Switch) Counters(port int) *PortCount { return s.ports[port-1].counts() }
 
 // Ports returns the number of ports.
 func (s *Switch) Ports() int { return len(s.ports) }
@@ -153,8 +153,8 @@ func (s *Switch) Check() error {
 	var in, out Count
 	for i := range s.ports {
 		p := &s.ports[i]
-		in.Frames, in.Bytes = in.Frames+p.c.Rx.Frames, in.Bytes+p.c.Rx.Bytes
-		out.Frames, out.Bytes = out.Frames+p.c.Tx.Frames, out.Bytes+p.c.Tx.Bytes
+		in.Frames, in.Bytes = in.Frames+p.rx.Frames, in.Bytes+p.rx.Bytes
+		out.Frames, out.Bytes = out.Frames+p.tx.Frames, out.Bytes+p.tx.Bytes
 		for q := range p.q {
 			p.q[q].each(func(_ *wireFrame, m stored) { cells += int64(m.cells) })
 		}

@@ -41,7 +41,7 @@ func (s *Switch) tailLag(in *portState, f *wire.Frame) clock.Duration {
 
 func (s *Switch) mayCut(now clock.Time, in *portState, f *wire.Frame, d decision) bool {
 	e := &s.ports[d.egress-1]
-	q := e.maps.tcToQueue[in.maps.dscpToTC[f.TOS>>2]] & 7
+	q := e.maps.tcToQueue.of(in.maps.dscpToTC[f.TOS>>2])
 	return e.port.Rate() <= in.port.Rate() && e.nonEmpty == 0 && e.port.FreeAt() <= now &&
 		e.pausedQueues(now)&(1<<q) == 0
 }

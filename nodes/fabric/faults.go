@@ -106,9 +106,9 @@ func (x *faultPlan) Apply(now clock.Time, s *Switch, out *actors.Outbox) {
 // rewire asks the faults only where there are any.
 func (x *faultPlan) rewire() {
 	for i := range x.s.ports {
-		x.s.ports[i].wire = nil
+		x.s.SetWire(i+1, nil)
 		if x.d.Busy(i + 1) {
-			x.s.ports[i].wire = x
+			x.s.SetWire(i+1, x)
 		}
 	}
 	x.s.router = nil
@@ -338,7 +338,7 @@ func (s *Switch) admitHeld(now clock.Time, pn int, f *wire.Frame, out *actors.Ou
 		s.control(now, pn, f)
 		return
 	}
-	in.c.Rx.add(f.Len)
+	in.rx.add(f.Len)
 	if f.Has(wire.FlagBadFCS) {
 		in.c.CRC++
 		s.drop(now, pn, f, dropNote{why: record.CRC})

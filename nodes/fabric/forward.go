@@ -20,7 +20,7 @@ func frameBody(f *wire.Frame) uint64 {
 // arrive takes a frame that the cable of port pn delivers at now.
 func (s *Switch) arrive(now clock.Time, pn int, f *wire.Frame, out *actors.Outbox) {
 	in := &s.ports[pn-1]
-	if in.wire != nil || in.outages.any {
+	if in.seam || in.outage {
 		if s.lostOnCable(now, pn, in, f) {
 			return
 		}
@@ -30,7 +30,7 @@ func (s *Switch) arrive(now clock.Time, pn int, f *wire.Frame, out *actors.Outbo
 		return
 	}
 	s.lastWork = now
-	in.c.Rx.add(f.Len)
+	in.rx.add(f.Len)
 	if s.cut {
 		s.arriveHead(now, pn, in, f, out)
 		return
@@ -66,19 +66,18 @@ func (s *Switch) forward(now clock.Time, pn int, in *portState, f *wire.Frame, d
 	f.TTL--
 	e := &s.ports[egress-1]
 	tc := in.maps.dscpToTC[f.TOS>>2]
-	pg, q := in.maps.tcToPG[tc]&7, e.maps.tcToQueue[tc]&7
+	pg, q := in.maps.tcToPG.of(tc), e.maps.tcToQueue.of(tc)
 	if s.watched && s.stormDrop(now, pn, in, e, pg, q, f) {
 		return
 	}
-	w := e.wred
-	if w != nil && !s.enqueueAQM(now, pn, e, &w[q], q, f) {
+	if e.q[q].aqm&aqmEnqueue != 0 && !s.enqueueAQM(now, pn, e, q, f) {
 		return
 	}
 	cells := int32((uint64(f.Len) + uint64(s.mmu.cell) - 1) * s.cellMul >> 32)
 	gi, qi := (pn-1)<<3+int(pg), (egress-1)<<3+int(q)
 	if e.nonEmpty == 0 && e.port.FreeAt() <= now && e.pausedQueues(now)&(1<<q) == 0 && s.mmu.Pass(gi, qi, cells) {
-		if w != nil {
-			s.dequeueMark(e, &w[q], q, f)
+		if e.q[q].marks() {
+			s.dequeueMark(e, q, f)
 		}
 		s.send(now, egress, e, q, f, out)
 		return
@@ -184,10 +183,11 @@ func (s *Switch) divert(now clock.Time, f *wire.Frame, d decision) decision {
 }
 
 // enqueueAQM applies WRED on the way in; it returns false when the frame was dropped.
-func (s *Switch) enqueueAQM(now clock.Time, pn int, e *portState, w *WRED, q uint8, f *wire.Frame) bool {
-	if s.ecnOff || (!w.Enqueue && !w.dropNotECT && !w.dropECT) {
+func (s *Switch) enqueueAQM(now clock.Time, pn int, e *portState, q uint8, f *wire.Frame) bool {
+	if s.ecnOff {
 		return true
 	}
+	w := &e.wred[q]
 	l := e.q[q].bytes
 	switch {
 	case w.Enqueue || !w.marking:
@@ -207,15 +207,14 @@ func (s *Switch) enqueueAQM(now clock.Time, pn int, e *portState, w *WRED, q uin
 }
 
 // dequeueMark marks by the bytes that stay behind the departing frame.
-func (s *Switch) dequeueMark(e *portState, w *WRED, q uint8, f *wire.Frame) {
-	if w.Enqueue || !w.marking || s.ecnOff {
+func (s *Switch) dequeueMark(e *portState, q uint8, f *wire.Frame) {
+	if s.ecnOff {
 		return
 	}
+	w := &e.wred[q]
 	l := e.q[q].bytes
 	if w.weight != 0 {
 		l = w.Length(l)
-	} else if l <= w.mark.min {
-		return
 	}
 	if w.Mark(f, l) {
 		e.c.Queue[q].Marked++
@@ -279,8 +278,8 @@ func (s *Switch) serve(now clock.Time, i int, out *actors.Outbox) {
 	}
 	s.wait.leave(i, q, int(m.pg)>>3)
 	s.mmu.Release(int(m.pg), i<<3+int(q), m.cells)
-	if e.wred != nil {
-		s.dequeueMark(e, &e.wred[q], q, f)
+	if e.q[q].marks() {
+		s.dequeueMark(e, q, f)
 	}
 	s.send(now, i+1, e, q, f, out)
 	if len(s.mmu.changed) != 0 {
@@ -293,11 +292,11 @@ func (s *Switch) serve(now clock.Time, i int, out *actors.Outbox) {
 func (s *Switch) send(now clock.Time, pn int, e *portState, q uint8, f *wire.Frame, out *actors.Outbox) {
 	e.port.Transmit(now, f)
 	s.lastWork = now
-	e.c.Tx.add(f.Len)
-	e.c.Queue[q].Tx++
+	e.tx.add(f.Len)
+	e.q[q].sent++
 	s.hops++
 	s.chain.Mix(now, frameKey(f, pn)^1<<63, frameBody(f)^uint64(f.At))
-	if e.wire == nil {
+	if !e.seam {
 		out.Send(pn, f)
 		return
 	}

@@ -26,14 +26,9 @@ func (s *Switch) hint(in *actors.Inbox, out *actors.Outbox) {
 	if pn, f := in.Ahead(4); f != nil {
 		p := &s.ports[pn-1]
 		mem.Of(f)
-		mem.Prefetch(unsafe.Pointer(p), 2)
-		mem.Prefetch(unsafe.Pointer(&p.c), 1)
+		mem.Prefetch(unsafe.Pointer(p), 1)
 	}
 	if n := s.ahead; n.e != nil {
-		if n.e.wred != nil {
-			mem.Prefetch(unsafe.Pointer(&n.e.wred[n.q]), 2)
-		}
-		n.e.port.Hint()
 		out.Hint(n.port, true)
 		s.ahead = ahead{}
 	}
@@ -52,10 +47,9 @@ func (s *Switch) hint(in *actors.Inbox, out *actors.Outbox) {
 	}
 	p, e := &s.ports[pn-1], &s.ports[eg-1]
 	tc := p.maps.dscpToTC[f.TOS>>2]
-	pg, q := p.maps.tcToPG[tc]&7, tc&7
-	mem.Prefetch(unsafe.Pointer(e), 6)
+	pg, q := p.maps.tcToPG.of(tc), tc&7
+	mem.Prefetch(unsafe.Pointer(e), 3)
 	mem.Prefetch(unsafe.Pointer(&e.q[q]), 1)
-	mem.Prefetch(unsafe.Pointer(&e.c.Queue[q]), 1)
 	mem.Prefetch(unsafe.Pointer(&s.mmu.pg[int(pn-1)<<3+int(pg)]), 1)
 	mem.Prefetch(unsafe.Pointer(&s.mmu.q[int(eg-1)<<3+int(q)]), 1)
 	out.Hint(int(eg), false)

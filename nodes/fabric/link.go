@@ -34,7 +34,7 @@ func (o *outages) hit(first, last clock.Time) bool {
 
 // lostOnCable applies outages and the fault seam to an arriving frame.
 func (s *Switch) lostOnCable(now clock.Time, pn int, in *portState, f *wire.Frame) bool {
-	if in.outages.any && in.outages.hit(s.onCable(now, in, f)) {
+	if in.outage && in.outages.hit(s.onCable(now, in, f)) {
 		in.rxLost(f)
 		s.lose(now, pn, f, Verdict{Reason: record.LinkDown})
 		return true
@@ -117,6 +117,7 @@ func (s *Switch) setIn(now clock.Time, p *portState, up bool) {
 	o := &p.outages
 	if !o.any {
 		o.any, o.down = true, clock.Never
+		p.outage = true
 	}
 	if !up {
 		o.down = min(o.down, now)
@@ -263,8 +264,10 @@ func (s *Switch) RestoreBuffer(now clock.Time, out *actors.Outbox) {
 
 // SetDSCP maps a DSCP to another TC on a port's ingress and returns the former TC.
 func (s *Switch) SetDSCP(port int, dscp, tc uint8) (old uint8) {
-	m := &s.ports[port-1].maps.dscpToTC
-	old, m[dscp&63] = m[dscp&63], tc&7
+	p := &s.ports[port-1]
+	own := *p.maps.dscpToTC // others may share it
+	old, own[dscp&63] = own[dscp&63], tc&7
+	p.maps.dscpToTC = &own
 	return old
 }
 
@@ -277,7 +280,10 @@ func (s *Switch) SetHash(h Hasher) (old Hasher) {
 }
 
 // SetWire puts a fault seam on a port end, nil takes it off.
-func (s *Switch) SetWire(port int, w Wire) { s.ports[port-1].wire = w }
+func (s *Switch) SetWire(port int, w Wire) {
+	p := &s.ports[port-1]
+	p.wire, p.seam = w, w != nil
+}
 
 // SetRouter puts a fault seam on the route choice, nil takes it off.
 func (s *Switch) SetRouter(r Router) { s.router = r }

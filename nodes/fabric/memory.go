@@ -62,7 +62,7 @@ func (s *Switch) pgConfig(p *portState, g int) PGConfig {
 
 func (s *Switch) queueConfig(p *portState, q int) QueueConfig {
 	for n := range 8 {
-		if p.pfcOn&(1<<n) != 0 && (int(p.maps.tcToQueue[n]) == q || int(p.maps.pfcToQueue[n]) == q) {
+		if p.pfcOn&(1<<n) != 0 && (int(p.maps.tcToQueue.of(uint8(n))) == q || int(p.pfcToQ[n]) == q) {
 			return QueueConfig{Lossless: true, Limit: lossyLimit(p.plan.Lossy)}
 		}
 	}

@@ -119,7 +119,7 @@ func (s *Switch) sendPFC(now clock.Time, i int, pause, resume uint8, out *actors
 		s.arm(now, i) // the slot of the PFC frame puts the next dequeue off
 	}
 	s.chain.Mix(now, uint64(i)<<48|0x504643, uint64(pause)|uint64(resume)<<8)
-	if p.wire == nil {
+	if !p.seam {
 		out.SendLate(i+1, f)
 		return
 	}

@@ -66,7 +66,34 @@ type queue struct {
 	hi, ti     uint16
 	n          int32
 	bytes      int64
+	sent       uint64 // frames dequeued for the cable
+	markAbove  int64  // at dequeue nothing is marked up to here
+	aqm        uint8
+	_          [15]byte
 }
+
+// What the AQM of a queue has to look at.
+const (
+	aqmEnqueue = 1 << iota // frames that come
+	aqmDequeue             // frames that leave
+)
+
+// setAQM notes what of w a frame has to look at.
+func (q *queue) setAQM(w *WRED) {
+	q.aqm, q.markAbove = 0, 0
+	if w.Enqueue || w.dropNotECT || w.dropECT {
+		q.aqm |= aqmEnqueue
+	}
+	if !w.Enqueue && w.marking {
+		q.aqm |= aqmDequeue
+		if q.markAbove = w.mark.min; w.weight != 0 {
+			q.markAbove = -1 // the average moves with every frame
+		}
+	}
+}
+
+// marks reports whether a frame that leaves may be marked.
+func (q *queue) marks() bool { return q.aqm&aqmDequeue != 0 && q.bytes > q.markAbove }
 
 func (q *queue) push(p *chunkPool, f *wire.Frame, m stored) {
 	if q.tail == nil || q.ti == chunkFrames {

@@ -40,16 +40,16 @@ func (s *Switch) adopt(now clock.Time) {
 		p.plan = pp
 		p.mtu = uint16(min(pp.MTU, 1<<16-1))
 		p.quanta = pp.PFC.Quanta
-		p.maps.dscpToTC = pp.QoS.DSCPToTC
+		s.setTable(i, &pp.QoS.DSCPToTC)
 		p.sched.setWeights(&pp.QoS.Sched, int(p.mtu))
-		old := p.wred
-		p.wred = new([8]WRED)
-		for q := range p.wred {
-			p.wred[q] = s.newWRED(pp, i, q)
-			if old != nil {
-				p.wred[q].avg, p.wred[q].draws = old[q].avg, old[q].draws
+		w := new([8]WRED)
+		for q := range w {
+			w[q] = s.newWRED(pp, i, q)
+			if p.wred != nil {
+				w[q].avg, w[q].draws = p.wred[q].avg, p.wred[q].draws
 			}
 		}
+		p.setWRED(w)
 	}
 	e := &d.Switch.ECMP
 	s.SetHash(Hasher{CRC: e.Hash == "crc32", Spray: e.Spray, Seed: e.Seed})

@@ -130,7 +130,7 @@ func (p *portState) snapshot(w *snap.Writer) {
 		}
 	}
 	p.outages.snapshot(w)
-	p.c.snapshot(w)
+	p.counts().snapshot(w)
 }
 
 func (s *Switch) restorePort(r *snap.Reader, i int) {
@@ -148,9 +148,11 @@ func (s *Switch) restorePort(r *snap.Reader, i int) {
 			r.Expect("egress port of a held frame", int(p.heldTo.egress), 0)
 		}
 	}
-	for d := range p.maps.dscpToTC {
-		p.maps.dscpToTC[d] = r.U8() & 7
+	var table [64]uint8
+	for d := range table {
+		table[d] = r.U8() & 7
 	}
+	s.setTable(i, &table)
 	p.sched.turn = r.U8() & 7
 	for q := range p.q {
 		p.sched.deficit[q] = r.I64()
@@ -163,7 +165,12 @@ func (s *Switch) restorePort(r *snap.Reader, i int) {
 		}
 	}
 	p.outages.restore(r)
+	p.outage = p.outages.any
 	p.c.restore(r)
+	p.rx, p.tx = p.c.Rx, p.c.Tx
+	for q := range p.q {
+		p.q[q].sent = p.c.Queue[q].Tx
+	}
 }
 
 func (s *Switch) restoreQueue(r *snap.Reader, i int, q uint8) {

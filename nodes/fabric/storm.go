@@ -35,7 +35,7 @@ func (s *Switch) poll(now clock.Time, k int, out *actors.Outbox) {
 	s.chain.Mix(now, uint64(i)<<48|uint64(n)<<40|0x7764, uint64(r.X))
 	s.wait.gen++
 	if change > 0 && p.dog[n].Dropping() {
-		s.discard(now, i, int(p.maps.pfcToQueue[n]), discardStorm)
+		s.discard(now, i, int(p.pfcToQ[n]), discardStorm)
 	}
 	if change < 0 {
 		s.reannounce(now, i, out)
@@ -76,7 +76,7 @@ func (s *Switch) discard(now clock.Time, i, q int, by discarding) {
 // stormed priority of its own port.
 func (s *Switch) stormDrop(now clock.Time, pn int, in, e *portState, pg, q uint8, f *wire.Frame) bool {
 	if e.hasDog {
-		if n := e.dogOf[q]; e.pfcOn&(1<<n) != 0 && e.maps.pfcToQueue[n] == q && e.dog[n].Dropping() {
+		if n := e.dogOf[q]; e.pfcOn&(1<<n) != 0 && e.pfcToQ[n] == q && e.dog[n].Dropping() {
 			e.dog[n].TxDropped++
 			e.c.Queue[q].Drops++
 			s.drop(now, pn, f, dropNote{why: record.PFCWatchdog, prio: q})

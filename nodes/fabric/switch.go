@@ -82,8 +82,10 @@ type Hasher struct {
 	n     uint64 // sprayed packets
 }
 
-// portState is one port. What every frame touches comes first, in few cache
-// lines.
+// portState is one port. What every frame touches comes first and fills a cache
+// line, then what every frame that leaves touches: two lines of the port and one
+// of its queue. An odd number of lines in all keeps the ports of a switch from
+// sharing the same few places in the caches.
 type portState struct {
 	nonEmpty uint8  // queues that hold frames
 	pfcOn    uint8  // priorities with PFC
@@ -94,31 +96,70 @@ type portState struct {
 	hasDog   bool   // a watchdog runs
 	member   bool   // ECMP may choose the port
 	mtu      uint16 // largest L
-	quanta   uint16
 	holding  bool
-	wred     *[8]WRED
-	wire     Wire
+	seam     bool // wire is set
+	outage   bool // outages has some
 	maps     maps
-	port     port.Port
-	c        PortCount
-	sched    Scheduler
-	q        [8]queue
-	dog      *[8]Watchdog
-	dogOf    [8]uint8 // queue → priority whose watchdog guards it
-	pgPrios  [8]uint8 // priorities that XOFF of a PG pauses
-	outages  outages
-	held     wire.Frame
-	heldTo   decision
-	plan     *topology.Port
+	rx, tx   Count // see counts
+
+	port port.Port
+	_    [16]byte
+	q    [8]queue
+
+	sched   Scheduler
+	wred    *[8]WRED
+	wire    Wire
+	quanta  uint16
+	dog     *[8]Watchdog
+	dogOf   [8]uint8 // queue → priority whose watchdog guards it
+	pgPrios [8]uint8 // priorities that XOFF of a PG pauses
+	outages outages
+	held    wire.Frame
+	heldTo  decision
+	plan    *topology.Port
+	pfcToQ  [8]uint8 // PFC priority → queue
+	c       PortCount
+	_       [64]byte
 }
 
 // maps is the classification of a port: TC → PG on ingress, TC → queue on
-// egress, DSCP → TC as frames come in, PFC priority → queue.
+// egress, DSCP → TC as frames come in. Ports with equal tables share one.
 type maps struct {
-	tcToPG     [8]uint8
-	tcToQueue  [8]uint8
-	dscpToTC   [64]uint8
-	pfcToQueue [8]uint8
+	tcToPG    classes
+	tcToQueue classes
+	dscpToTC  *[64]uint8
+}
+
+// classes maps eight classes to one of eight each, four bits a class.
+type classes uint32
+
+func newClasses(m [8]uint8) (c classes) {
+	for i, v := range m {
+		c |= classes(v&7) << (4 * i)
+	}
+	return c
+}
+
+func (c classes) of(class uint8) uint8 { return uint8(c>>(class&7<<2)) & 7 }
+
+// counts brings the counters that frames move beside their way up to date.
+func (p *portState) counts() *PortCount {
+	p.c.Rx, p.c.Tx = p.rx, p.tx
+	for n := range p.q {
+		p.c.Queue[n].Tx = p.q[n].sent
+	}
+	return &p.c
+}
+
+// setTable makes a port's DSCP table, that of its neighbour if it is the same.
+func (s *Switch) setTable(i int, t *[64]uint8) {
+	p := &s.ports[i]
+	if i > 0 && *s.ports[i-1].maps.dscpToTC == *t {
+		p.maps.dscpToTC = s.ports[i-1].maps.dscpToTC
+		return
+	}
+	own := *t
+	p.maps.dscpToTC = &own
 }
 
 func (p *portState) lossless(prio int) bool { return p.plan.PFC.Lossless[prio] }
@@ -157,15 +198,17 @@ func (s *Switch) initPort(i int) {
 	p.plan, p.upOut, p.member = pp, true, true
 	p.mtu = uint16(min(pp.MTU, 1<<16-1))
 	p.quanta = pp.PFC.Quanta
-	p.maps = maps{pp.QoS.TCToPG, pp.QoS.TCToQueue, pp.QoS.DSCPToTC, pp.QoS.PFCToQueue}
+	p.maps.tcToPG, p.maps.tcToQueue = newClasses(pp.QoS.TCToPG), newClasses(pp.QoS.TCToQueue)
+	s.setTable(i, &pp.QoS.DSCPToTC)
+	p.pfcToQ = pp.QoS.PFCToQueue
 	p.ident = true
 	for n := range 8 {
-		p.ident = p.ident && p.maps.pfcToQueue[n] == uint8(n)
+		p.ident = p.ident && p.pfcToQ[n] == uint8(n)
 		if pp.PFC.Lossless[n] {
 			p.pfcOn |= 1 << n
-			g := p.maps.tcToPG[n]
+			g := p.maps.tcToPG.of(uint8(n))
 			p.pgPrios[g] |= 1 << n
-			p.dogOf[p.maps.pfcToQueue[n]] = uint8(n)
+			p.dogOf[p.pfcToQ[n]] = uint8(n)
 		}
 		p.c.PFC[n].rxSince, p.c.PFC[n].txSince = clock.Never, clock.Never
 		p.c.PG[n].FirstXOFF = clock.Never
@@ -192,7 +235,15 @@ func (s *Switch) initWRED(p *portState, pp *topology.Port, i int) {
 		any = any || w[n].Active()
 	}
 	if any {
-		p.wred = &w
+		p.setWRED(&w)
+	}
+}
+
+// setWRED gives the queues their AQM.
+func (p *portState) setWRED(w *[8]WRED) {
+	p.wred = w
+	for n := range w {
+		p.q[n].setAQM(&w[n])
 	}
 }
 
@@ -343,7 +394,7 @@ func (p *portState) pausedQueues(now clock.Time) uint8 {
 	}
 	var q uint8
 	for ; m != 0; m &= m - 1 {
-		q |= 1 << p.maps.pfcToQueue[bits.TrailingZeros8(m)]
+		q |= 1 << p.pfcToQ[bits.TrailingZeros8(m)]
 	}
 	return q
 }

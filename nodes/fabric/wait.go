@@ -32,7 +32,7 @@ func (s *Switch) initWaits() {
 			w.idx[i<<3+q] = -1
 		}
 		for m := tcs; m != 0; m &= m - 1 {
-			if q := int(p.maps.tcToQueue[firstBit(m)] & 7); w.idx[i<<3+q] < 0 {
+			if q := int(p.maps.tcToQueue.of(uint8(firstBit(m)))); w.idx[i<<3+q] < 0 {
 				w.idx[i<<3+q] = int16(rows)
 				rows++
 			}
@@ -48,7 +48,7 @@ func (s *Switch) losslessClasses() (tcs uint8) {
 	for i := range s.ports {
 		p := &s.ports[i]
 		for tc := range 8 {
-			if p.pgPrios[p.maps.tcToPG[tc]&7] != 0 {
+			if p.pgPrios[p.maps.tcToPG.of(uint8(tc))] != 0 {
 				tcs |= 1 << tc
 			}
 		}
@@ -137,7 +137,7 @@ func (s *Switch) waits(now clock.Time, facing func(port int) bool) WaitState {
 		p := &s.ports[i]
 		for m := p.port.PausedMask(now) & p.pfcOn; m != 0; m &= m - 1 {
 			n := firstBit(m)
-			q := p.maps.pfcToQueue[n]
+			q := p.pfcToQ[n]
 			if p.q[q].n > 0 && p.pausedQueues(now)&(1<<q) != 0 {
 				w.Queues = append(w.Queues, PausedQueue{uint16(i + 1), uint8(n), p.c.PFC[n].rxSince.Add(p.port.PauseLag()), p.q[q].bytes})
 			}
@@ -186,7 +186,7 @@ func (s *Switch) stopped(k, g int) StoppedGroup {
 // prioOf is the lowest PFC priority that stops queue q, NoPrio when none does.
 func (p *portState) prioOf(q int) uint8 {
 	for n := range 8 {
-		if p.pfcOn&(1<<n) != 0 && int(p.maps.pfcToQueue[n]) == q {
+		if p.pfcOn&(1<<n) != 0 && int(p.pfcToQ[n]) == q {
 			return uint8(n)
 		}
 	}
@@ -196,8 +196,8 @@ func (p *portState) prioOf(q int) uint8 {
 // tcToQueueHits reports whether some traffic class takes PG g here and queue q
 // at egress.
 func (m *maps) tcToQueueHits(g, q int, egress *maps) bool {
-	for tc := range 8 {
-		if int(m.tcToPG[tc]) == g && int(egress.tcToQueue[tc]) == q {
+	for tc := range uint8(8) {
+		if int(m.tcToPG.of(tc)) == g && int(egress.tcToQueue.of(tc)) == q {
 			return true
 		}
 	}

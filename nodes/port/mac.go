@@ -9,40 +9,60 @@ import (
 // transmission at the MAC, so that a PFC frame finds the next frame boundary.
 // Entries are written round and round; one that is still needed makes it grow.
 type macRing struct {
-	span []macSpan // a power of two; nil = off
-	pos  int
+	on   bool
+	pos  uint32
+	many *[]macSpan // a power of two; nil = few
+	_    [8]byte    // few is a cache line of a Port
+	few  [4]macSpan // until more are needed at a time
 }
 
 type macSpan struct{ start, end clock.Time }
 
-func (m *macRing) init() { m.span = make([]macSpan, 4) }
+func (m *macRing) spans() []macSpan {
+	if m.many != nil {
+		return *m.many
+	}
+	return m.few[:]
+}
 
 // push adds a frame in place of the oldest, which has left as a rule.
 func (m *macRing) push(now, start, end clock.Time) {
-	i := (m.pos + 1) & (len(m.span) - 1)
-	if m.span[i].end > now {
-		i = m.grow()
+	if m.many == nil {
+		if i := (m.pos + 1) & 3; m.few[i].end <= now {
+			m.few[i] = macSpan{start, end}
+			m.pos = i
+			return
+		}
 	}
-	m.span[i] = macSpan{start, end}
+	s := m.spans()
+	i := (m.pos + 1) & uint32(len(s)-1)
+	if s[i].end > now {
+		s, i = m.grow()
+	}
+	s[i] = macSpan{start, end}
 	m.pos = i
 }
 
-// grow doubles the ring, oldest first, and returns the first free place.
-func (m *macRing) grow() int {
-	n := len(m.span)
+// grow doubles the ring, oldest first, and returns it with the first free place.
+func (m *macRing) grow() ([]macSpan, uint32) {
+	s := m.spans()
+	n := uint32(len(s))
 	big := make([]macSpan, 2*n)
 	for i := range n {
-		big[i] = m.span[(m.pos+1+i)&(n-1)]
+		big[i] = s[(m.pos+1+i)&(n-1)]
 	}
-	m.span = big
-	return n
+	m.many = &big
+	return big, n
 }
 
 // boundary returns the first instant >= now at which no frame is in the midst
 // of its transmission.
 func (m *macRing) boundary(now clock.Time) clock.Time {
-	for i := range m.span {
-		if s := &m.span[i]; s.start < now && now < s.end {
+	if !m.on {
+		return now
+	}
+	for _, s := range m.spans() {
+		if s.start < now && now < s.end {
 			return s.end
 		}
 	}
@@ -50,25 +70,31 @@ func (m *macRing) boundary(now clock.Time) clock.Time {
 }
 
 func (m *macRing) snapshot(w *snap.Writer) {
-	w.Len(len(m.span))
-	w.U32(uint32(m.pos))
-	for i := range m.span {
-		w.Time(m.span[i].start)
-		w.Time(m.span[i].end)
+	if !m.on {
+		w.Len(0)
+		w.U32(0)
+		return
+	}
+	w.Len(len(m.spans()))
+	w.U32(m.pos)
+	for _, s := range m.spans() {
+		w.Time(s.start)
+		w.Time(s.end)
 	}
 }
 
 func (m *macRing) restore(r *snap.Reader) {
-	n, pos := r.Len(), int(r.U32())
-	if n&(n-1) != 0 || n > 0 && pos >= n {
-		r.Expect("MAC ring position", pos, -1)
+	n, pos := r.Len(), r.U32()
+	if n&(n-1) != 0 || n > 0 && (n < len(m.few) || int(pos) >= n) {
+		r.Expect("MAC ring position", int(pos), -1)
 		return
 	}
-	m.span, m.pos = nil, pos
-	if n > 0 {
-		m.span = make([]macSpan, n)
+	*m = macRing{on: n > 0, pos: pos}
+	if n > len(m.few) {
+		many := make([]macSpan, n)
+		m.many = &many
 	}
-	for i := range m.span {
-		m.span[i] = macSpan{r.Time(), r.Time()}
+	for i := range n {
+		m.spans()[i] = macSpan{r.Time(), r.Time()}
 	}
 }

@@ -5,7 +5,6 @@
 package port
 
 import (
-	"github.com/rocemu/rocemu/actors/mem"
 	"github.com/rocemu/rocemu/actors/snap"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/wire"
@@ -14,24 +13,26 @@ import (
 
 // Port is a value; its zero is not usable, see [New].
 type Port struct {
-	rate        clock.Rate
-	byteTime    clock.Duration // exact time of a byte, 0 when it is no whole number
-	egress      clock.Duration // dequeue to MAC
-	flight      clock.Duration // propagation + the peer's ingress half
-	prop        clock.Duration
-	pfcLag      clock.Duration // last bit at the peer to the pause acting on its scheduler
-	pauseBack   clock.Duration // reception lies this long before a pause acts here
-	headerBytes int64          // 64 when the peer cuts through, else 0
+	// What every frame touches: a cache line, and mac.few is the next.
+	freeAt   clock.Time     // the scheduler may dequeue from here on
+	byteTime clock.Duration // exact time of a byte, 0 when it is no whole number
+	egress   clock.Duration // dequeue to MAC
+	flight   clock.Duration // propagation + the peer's ingress half
+	paused   uint8          // mask of priorities whose until is set
+	cuts     bool           // the peer cuts through
+	macRing
 
-	freeAt clock.Time // the scheduler may dequeue from here on
-	carry  int64      // remainder of the serialisation, model-rules "Frames"
-
-	pfcEnd clock.Time // MAC end of the last PFC frame
-	mac    macRing
-
-	until  [8]clock.Time // a priority is paused before this instant
-	paused uint8         // mask of priorities whose until is set
+	rate      clock.Rate
+	carry     int64         // remainder of the serialisation, model-rules "Frames"
+	until     [8]clock.Time // a priority is paused before this instant
+	pfcEnd    clock.Time    // MAC end of the last PFC frame
+	prop      clock.Duration
+	pfcLag    clock.Duration // last bit at the peer to the pause acting on its scheduler
+	pauseBack clock.Duration // reception lies this long before a pause acts here
 }
+
+// headerBytes of a frame let a peer that cuts through begin.
+const headerBytes = 64
 
 // New builds the port of a plan. trackMAC is set for ports that generate PFC.
 func New(p *topology.Port, trackMAC bool) Port {
@@ -42,12 +43,7 @@ func New(p *topology.Port, trackMAC bool) Port {
 		pauseBack: p.Response - p.EgressHalf,
 	}
 	x.setRate(p.Rate)
-	if p.PeerCutThrough {
-		x.headerBytes = 64
-	}
-	if trackMAC {
-		x.mac.init()
-	}
+	x.cuts, x.on = p.PeerCutThrough, trackMAC
 	return x
 }
 
@@ -91,11 +87,11 @@ func (p *Port) Transmit(now clock.Time, f *wire.Frame) {
 	p.freeAt = now + clock.Time(d)
 	start := now + clock.Time(p.egress)
 	last := start + clock.Time(d)
-	if p.mac.span != nil {
-		p.mac.push(now, start, last)
+	if p.on {
+		p.push(now, start, last)
 	}
-	if p.headerBytes != 0 {
-		seen, _ := p.rate.Serialise(p.headerBytes, 0)
+	if p.cuts {
+		seen, _ := p.rate.Serialise(headerBytes, 0)
 		last = start + clock.Time(seen)
 	}
 	f.At = last + clock.Time(p.flight)
@@ -104,11 +100,11 @@ func (p *Port) Transmit(now clock.Time, f *wire.Frame) {
 // TailLag is how much later than At the last bit of a frame of L bytes passes
 // the ingress half of a receiver that cuts through; 0 for store-and-forward.
 func (p *Port) TailLag(l int64) clock.Duration {
-	if p.headerBytes == 0 {
+	if !p.cuts {
 		return 0
 	}
 	full, _ := p.rate.Serialise(l+wire.Overhead, 0)
-	head, _ := p.rate.Serialise(p.headerBytes, 0)
+	head, _ := p.rate.Serialise(headerBytes, 0)
 	return full - head
 }
 
@@ -116,7 +112,7 @@ func (p *Port) TailLag(l int64) clock.Duration {
 // and f.At becomes the instant it acts on the peer's scheduler. The slot of
 // 84 bytes is charged to the next dequeue.
 func (p *Port) SendPFC(now clock.Time, f *wire.Frame) {
-	start := clock.Max(p.mac.boundary(now), p.pfcEnd)
+	start := clock.Max(p.boundary(now), p.pfcEnd)
 	slot := p.Slot(wire.PFCFrame)
 	p.pfcEnd = start.Add(slot)
 	p.freeAt = clock.Max(p.freeAt, now).Add(slot)
@@ -151,13 +147,6 @@ func (p *Port) Pause(now clock.Time, prio int, q uint16) (was, is bool) {
 		}
 	}
 	return was, is
-}
-
-// Hint asks for the memory beside the Port that Transmit touches.
-func (p *Port) Hint() {
-	if m := &p.mac; m.span != nil {
-		mem.Of(&m.span[(m.pos+1)&(len(m.span)-1)])
-	}
 }
 
 // PauseLag is how long after its reception a PFC frame acts on the scheduler.
@@ -207,7 +196,7 @@ func (p *Port) Snapshot(w *snap.Writer) {
 	for _, u := range p.until {
 		w.Time(u)
 	}
-	p.mac.snapshot(w)
+	p.macRing.snapshot(w)
 }
 
 // Restore reads what Snapshot wrote.
@@ -222,5 +211,5 @@ func (p *Port) Restore(r *snap.Reader) {
 	for i := range p.until {
 		p.until[i] = r.Time()
 	}
-	p.mac.restore(r)
+	p.macRing.restore(r)
 }
