@@ -30,6 +30,7 @@ type machines struct {
 	bare   bool                       // servers without JetStream
 	hosts  []string                   // addresses of the machines, in order; none = all on loopback
 	inside func(machine int) []string // command that starts a program on a machine
+	near   bool                       // each emud is told of its machine's server only
 	procs  map[string]*exec.Cmd
 }
 
@@ -145,6 +146,14 @@ func (m *machines) url() string {
 	return strings.Join(l, ",")
 }
 
+// urlFrom is what an emud on a machine is told.
+func (m *machines) urlFrom(machine int) string {
+	if !m.near {
+		return m.url()
+	}
+	return strings.Split(m.url(), ",")[machine%len(m.ports)]
+}
+
 // tls are the flags that name a machine's keys.
 func (m *machines) tls(machine int) []string {
 	if m.keys == "" {
@@ -196,7 +205,7 @@ func (m *machines) nats(i int) {
 }
 
 func (m *machines) emud(machine int, name string, args ...string) {
-	all := append([]string{"--name", name, "--nats", m.url(), "--data", filepath.Join(m.dir, name)}, m.tls(machine)...)
+	all := append([]string{"--name", name, "--nats", m.urlFrom(machine), "--data", filepath.Join(m.dir, name)}, m.tls(machine)...)
 	if m.keys != "" {
 		all = append(all, "--creds", m.key(pki.MemberSeed))
 	}
