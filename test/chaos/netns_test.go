@@ -108,5 +108,5 @@ func TestMachines(t *testing.T) {
 
 func row(fabric, on string, r *report.Result, windows uint64, bytes float64) string {
 	virtual, wall := time.Duration(r.VirtualNS/1000), r.Engine.WallS
-	return fmt.Sprintf("| %s | %s | %v | %.2f s | %d | %.0f | %.3g | %.0f |", fabric, on, virtual.Round(time.Microsecond), wall, windows, float64(windows)/wall, wall/virtual.Seconds(), bytes)
+	return fmt.Sprintf("| %s | %s | %v | %.2f s | %d | %.0f | %.4g | %.0f |", fabric, on, virtual.Round(time.Microsecond), wall, windows, float64(windows)/wall, wall/virtual.Seconds(), bytes)
 }
