@@ -17,7 +17,7 @@ import (
 // all, before any other on the machine, so that what the table calls the network
 // does not wait for what it measures.
 type ether struct {
-	delay time.Duration
+	delay atomic.Int64 // nanoseconds
 	ports []*plug
 	free  [][]byte
 	home  map[[6]byte]int // port of an address
@@ -128,12 +128,12 @@ func (e *ether) take(from int, p *plug) {
 		}
 		e.home[[6]byte(b[6:12])] = from
 		if to, ok := e.home[[6]byte(b[:6])]; ok {
-			e.ports[to].send(p.up, took, e.delay, b[:n])
+			e.send(e.ports[to], p.up, took, b[:n])
 			continue
 		}
 		for i, q := range e.ports {
 			if i != from {
-				q.send(p.up, took, e.delay, append(e.buffer()[:0], b[:n]...))
+				e.send(q, p.up, took, append(e.buffer()[:0], b[:n]...))
 			}
 		}
 		e.free = append(e.free, b)
@@ -141,13 +141,13 @@ func (e *ether) take(from int, p *plug) {
 }
 
 // send puts a frame that stands at the switch at an instant on the cable down.
-func (p *plug) send(at time.Time, took, delay time.Duration, frame []byte) {
+func (e *ether) send(p *plug, at time.Time, took time.Duration, frame []byte) {
 	down := later(p.down, at).Add(took)
 	if p.cut.Load() || down.Sub(at) > backlog {
 		return
 	}
 	p.down = down
-	p.queue = append(p.queue, onWay{down.Add(delay), frame})
+	p.queue = append(p.queue, onWay{down.Add(time.Duration(e.delay.Load())), frame})
 }
 
 // deliver hands on what has arrived.

@@ -71,7 +71,21 @@ func newLAN(t testing.TB, delay time.Duration) *lan {
 	}
 	l.must("addr", "add", hereAddr+"/24", "dev", l.tag)
 	l.must("link", "set", l.tag, "mtu", fmt.Sprint(mtu), "up")
+	if l.air != nil {
+		l.trim()
+	}
 	return l
+}
+
+// trim makes the ether's delay what is left of the lan's when the way through
+// it, which costs time as well, is taken off.
+func (l *lan) trim() {
+	a, b := l.pair()
+	defer a.Close()
+	defer b.Close()
+	go l.echo(a)
+	quickest, _ := l.trips(b)
+	l.air.delay.Store(int64(max(0, l.delay-quickest/2)))
 }
 
 func (l *lan) hub() string       { return l.tag + "h" }
@@ -114,7 +128,7 @@ func (l *lan) tc(ns, dev string, qdisc ...string) error {
 
 // user joins all through an ether, whose last port is this process's.
 func (l *lan) user() {
-	l.how, l.air = "a switch in user space", &ether{delay: l.delay}
+	l.how, l.air = "a switch in user space", &ether{}
 	for i := range 3 {
 		if err := l.air.tap(l.tag + l.port(i)); err != nil {
 			l.t.Skipf("no delay here: this kernel has no netem, and %v", err)
@@ -175,27 +189,22 @@ func (l *lan) pair() (a, b net.Conn) {
 	return a, b
 }
 
-// measure tells what the network between two machines really does: of a
-// thousand round trips of 64 bytes the quickest and the median, which waits for
-// processors too, and the rate of one connection.
-func (l *lan) measure() (quickest, median time.Duration, gbps float64) {
+const trips, ping, bulk = 1000, 64, 1 << 28
+
+// echo sends back what trips sends.
+func (l *lan) echo(c net.Conn) { _, _ = io.CopyN(c, c, trips*ping) }
+
+// trips times a thousand round trips of 64 bytes: the quickest and the median,
+// which waits for processors too.
+func (l *lan) trips(c net.Conn) (quickest, median time.Duration) {
 	l.t.Helper()
-	a, b := l.pair()
-	defer a.Close()
-	defer b.Close()
-	const trips, size, bulk = 1000, 64, 1 << 28
-	go func() {
-		_, _ = io.CopyN(a, a, trips*size)
-		_, _ = io.CopyN(io.Discard, a, bulk)
-		_, _ = a.Write([]byte{1})
-	}()
 	var took []time.Duration
-	buf := make([]byte, 1<<20)
+	buf := make([]byte, ping)
 	for range trips {
 		t0 := time.Now()
-		_, err := b.Write(buf[:size])
+		_, err := c.Write(buf)
 		if err == nil {
-			_, err = io.ReadFull(b, buf[:size])
+			_, err = io.ReadFull(c, buf)
 		}
 		if err != nil {
 			l.t.Fatal(err)
@@ -203,6 +212,23 @@ func (l *lan) measure() (quickest, median time.Duration, gbps float64) {
 		took = append(took, time.Since(t0))
 	}
 	slices.Sort(took)
+	return took[0], took[trips/2]
+}
+
+// measure tells what the network between two machines really does: round trips,
+// and the rate of one connection.
+func (l *lan) measure() (quickest, median time.Duration, gbps float64) {
+	l.t.Helper()
+	a, b := l.pair()
+	defer a.Close()
+	defer b.Close()
+	go func() {
+		l.echo(a)
+		_, _ = io.CopyN(io.Discard, a, bulk)
+		_, _ = a.Write([]byte{1})
+	}()
+	quickest, median = l.trips(b)
+	buf := make([]byte, 1<<20)
 	t0, err := time.Now(), error(nil)
 	for sent := 0; sent < bulk && err == nil; sent += len(buf) {
 		_, err = b.Write(buf)
@@ -213,5 +239,5 @@ func (l *lan) measure() (quickest, median time.Duration, gbps float64) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return took[0], took[trips/2], bulk * 8 / time.Since(t0).Seconds() / 1e9
+	return quickest, median, bulk * 8 / time.Since(t0).Seconds() / 1e9
 }
