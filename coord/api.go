@@ -96,21 +96,9 @@ func (n *Node) serve() error {
 }
 
 func (n *Node) admit(b []byte, kind Kind) (Result, error) {
-	e, err := DecodeEntry(b)
-	if err != nil {
-		return Result{}, err
-	}
-	switch {
-	case e.Kind != kind:
-		return Result{}, fmt.Errorf("an entry %q on the service for %q", e.Kind, kind)
-	case e.Cmd == "":
-		return Result{}, fmt.Errorf("a command needs an id")
-	}
-	if r, ok := n.past(e.Cmd); ok {
-		return r, nil
-	}
-	if err := n.check(e); err != nil {
-		return Result{}, err
+	e, past, err := n.decode(b, kind)
+	if err != nil || e == nil {
+		return past, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 800*time.Millisecond)
 	defer cancel()
@@ -119,6 +107,24 @@ func (n *Node) admit(b []byte, kind Kind) (Result, error) {
 		return Result{Err: NoLeader}, nil
 	}
 	return r, nil
+}
+
+// decode reads and checks a command of a kind; nil = it was answered before, and
+// so it is now.
+func (n *Node) decode(b []byte, kind Kind) (*Entry, Result, error) {
+	e, err := DecodeEntry(b)
+	switch {
+	case err != nil:
+		return nil, Result{}, err
+	case e.Kind != kind:
+		return nil, Result{}, fmt.Errorf("an entry %q on the service for %q", e.Kind, kind)
+	case e.Cmd == "":
+		return nil, Result{}, fmt.Errorf("a command needs an id")
+	}
+	if r, ok := n.past(e.Cmd); ok {
+		return nil, r, nil
+	}
+	return e, Result{}, n.check(e)
 }
 
 func (n *Node) past(cmd string) (r Result, ok bool) {

@@ -90,8 +90,11 @@ func TestCommandsAreLinearizable(t *testing.T) {
 			}
 		}()
 	}
-	for range 2 {
-		time.Sleep(300 * time.Millisecond) // operations go on under each leader
+	ended := func() int { mu.Lock(); defer mu.Unlock(); return len(ops) }
+	for n := range 2 {
+		for ended() < 25*(n+1) { // operations go on under each leader
+			time.Sleep(5 * time.Millisecond)
+		}
 		if s := c.until("a leader", func(s *coord.Status) bool { return s.Leader != "" && c.nodes[s.Leader] != nil }); s != nil {
 			c.kill(s.Leader)
 			c.start(s.Leader, true, 3, nil)

@@ -135,20 +135,9 @@ func (n *Node) piece(b []byte, a *UploadAnswer) error {
 // admitLarge has a submission that came in pieces committed here, on the
 // leader: it fits no message.
 func (n *Node) admitLarge(b []byte) (Result, error) {
-	e, err := DecodeEntry(b)
-	switch {
-	case err != nil:
-		return Result{}, err
-	case e.Kind != KindSubmit:
-		return Result{}, fmt.Errorf("only submissions come in pieces, not %q", e.Kind)
-	case e.Cmd == "":
-		return Result{}, fmt.Errorf("a command needs an id")
-	}
-	if r, ok := n.past(e.Cmd); ok {
-		return r, nil
-	}
-	if err := n.check(e); err != nil {
-		return Result{}, err
+	e, past, err := n.decode(b, KindSubmit)
+	if err != nil || e == nil {
+		return past, err
 	}
 	if b, err = e.Encode(); err != nil {
 		return Result{}, err

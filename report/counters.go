@@ -115,6 +115,7 @@ type PortCounters struct {
 	TxBytes  uint64                   `json:"tx_bytes"`
 	CRC      uint64                   `json:"crc_errors"`
 	InDrops  uint64                   `json:"in_drops"`
+	RxPause  uint64                   `json:"rx_pause,omitempty"` // 802.3x PAUSE, which stops nothing here
 	PFC      map[string]*PFCCounters  `json:"pfc,omitempty"`
 	Watchdog map[string]*WatchCounter `json:"watchdog,omitempty"`
 	PG       map[string]*PGCounters   `json:"pg,omitempty"`

@@ -7,9 +7,27 @@ import (
 	"github.com/rocemu/rocemu/topology"
 )
 
-// Names lists the keys that a plan's result will have, for expectations to be
+// Expectations compiles what a plan expects of its result.
+func Expectations(plan *topology.Plan) (*report.Expect, error) {
+	exprs := make([]report.Expectation, 0, len(plan.Expect))
+	for _, e := range plan.Expect {
+		exprs = append(exprs, report.Expectation{Expr: e.Expr, Pos: e.Pos})
+	}
+	return report.CompileExpect(exprs, names(plan))
+}
+
+// Judge applies a plan's expectations to its result.
+func Judge(plan *topology.Plan, res *report.Result) error {
+	x, err := Expectations(plan)
+	if err != nil {
+		return err
+	}
+	return x.Judge(res)
+}
+
+// names lists the keys that a plan's result will have, for expectations to be
 // compiled against.
-func Names(plan *topology.Plan) report.Names {
+func names(plan *topology.Plan) report.Names {
 	n := report.Names{Switches: map[string][]string{}}
 	for i := range plan.Lines {
 		n.Flows = append(n.Flows, plan.Lines[i].Name)

@@ -67,7 +67,7 @@ func (s *switchNode) Fill(p *report.Part, end clock.Time) {
 func (s *switchNode) port(pp *topology.Port, c *fabric.PortCount, end clock.Time) *report.PortCounters {
 	out := &report.PortCounters{
 		Peer:     fmt.Sprintf("%s:%d", s.plan.Devices[pp.Peer].Name, pp.PeerPort),
-		RxFrames: c.Rx.Frames, TxFrames: c.Tx.Frames, RxBytes: c.Rx.Bytes, TxBytes: c.Tx.Bytes, CRC: c.CRC, InDrops: c.InDrops,
+		RxFrames: c.Rx.Frames, TxFrames: c.Tx.Frames, RxBytes: c.Rx.Bytes, TxBytes: c.Tx.Bytes, CRC: c.CRC, InDrops: c.InDrops, RxPause: c.Pause,
 		PFC: map[string]*report.PFCCounters{}, Watchdog: map[string]*report.WatchCounter{},
 		PG: map[string]*report.PGCounters{}, Queue: map[string]*report.QueueCounter{},
 	}

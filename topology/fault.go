@@ -176,8 +176,9 @@ func (f *Fault) setParam(p *paramSpec, k, v string) *faultErr {
 		parts[i] = canonical(p.spec, x)
 	}
 	if k == "opcode" {
-		if _, ok := opcodeWords[parts[0]]; !ok && parts[0] != "pfc" {
-			return &faultErr{k, v, "must be pfc or one of " + strings.Join(opcodeNames(), ", "), nearest(v, opcodeNames())}
+		if _, ok := opcodeWords[parts[0]]; !ok && !slices.Contains(pauseOps, parts[0]) {
+			names := append(opcodeNames(), pauseOps...)
+			return &faultErr{k, v, "must be one of " + strings.Join(names, ", "), nearest(v, names)}
 		}
 	}
 	if f.Params == nil {

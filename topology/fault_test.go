@@ -28,6 +28,8 @@ var faultTexts = []string{
 	"corrupt leaf1:1 dir=in count=2 field=ip.ttl",
 	"delay leaf1:1 flow=bulk by=5us",
 	"inject leaf1:1 opcode=acknowledge psn=7 qp=17 syndrome=96",
+	"inject rnic1:1 at=1us count=3 interval=1us opcode=pause quanta=100",
+	"inject leaf1:1 dir=in opcode=pfc priorities=none",
 	"pause-storm rnic1:1 at=0s for=1s priorities=3,4",
 	"slow-receiver rnic2 drain=20Gbps",
 	"buffer leaf1 size=262144B",

@@ -72,7 +72,7 @@ var faultKinds = []faultKind{
 		{"msn", intOf(0, 1<<24-1), false},
 		{"ackreq", sBool, false},
 		{"ttl", intOf(1, 255), false},
-		{"priorities", intOf(0, 7), true},
+		{"priorities", intOf(0, 7).with("none"), true},
 		{"quanta", intOf(0, 65535), false},
 		{"interval", pDuration, false},
 		{"dir", dirSpec, false},
@@ -93,6 +93,10 @@ var faultKinds = []faultKind{
 	{"qp-error", onNIC, false, rqParams, nil},
 	{SetKind, onSetting, false, []paramSpec{{"to", sText, false}}, []string{"to"}},
 }
+
+// pauseOps are the words of inject for MAC control frames: a PFC frame and the
+// 802.3x PAUSE of the whole link.
+var pauseOps = []string{"pfc", "pause"}
 
 // chanceParams thin out the frames that match.
 var chanceParams = []paramSpec{{"probability", sProb, false}, {"every", intOf(1, 1<<40), false}}

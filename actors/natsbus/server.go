@@ -55,10 +55,10 @@ func StartServer(o ServerOptions) (*server.Server, error) {
 		opts.JetStream, opts.StoreDir, opts.SyncAlways = true, o.StoreDir, true
 	}
 	for _, k := range o.Members {
-		opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: k, Permissions: allow([]string{"emu.>", "$SRV.>", "_INBOX.>", "$JS.API.>", "$JS.ACK.>", "$O.>"}, []string{"emu.>", "$SRV.>", "_INBOX.>", "$JS.API.>", "$O.>"})})
+		opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: k, Permissions: allow(MemberPublish, MemberSubscribe)})
 	}
 	for _, k := range o.People {
-		opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: k, Permissions: allow([]string{"emu.ctl.>", "$SRV.>"}, []string{"_INBOX.>", "emu.tap.>"})})
+		opts.Nkeys = append(opts.Nkeys, &server.NkeyUser{Nkey: k, Permissions: allow(PersonPublish, PersonSubscribe)})
 	}
 	if o.Cluster != "" {
 		opts.Cluster = server.ClusterOpts{Name: o.Cluster, Host: opts.Host, Port: o.ClusterPort, TLSConfig: o.TLS, TLSTimeout: 5}

@@ -29,7 +29,9 @@ func TestSubscribeWhileAway(t *testing.T) {
 		s, err := c.Subscribe("x", 4)
 		done <- made{s, err}
 	}()
-	time.Sleep(300 * time.Millisecond) // it is asked while the server is away
+	for c.NATS().NumSubscriptions() == 0 || c.NATS().IsConnected() { // it is asked while the server is away
+		time.Sleep(time.Millisecond)
+	}
 	if srv, err = StartServer(ServerOptions{Port: portOf(t, port)}); err != nil {
 		t.Fatal(err)
 	}

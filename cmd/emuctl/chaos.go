@@ -28,7 +28,7 @@ func (a *app) drawChaos(ctx context.Context, l *loaded, f *runFlags) error {
 	}
 	l.plan.Faults = append(l.plan.Faults, faults...)
 	l.plan.Expect = nil
-	if l.expect, err = report.CompileExpect(nil, sim.Names(l.plan)); err != nil {
+	if l.expect, err = sim.Expectations(l.plan); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.err, "chaos seed %d:\n%s", *f.Chaos, chaos.Text(faults))

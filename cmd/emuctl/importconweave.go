@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/rocemu/rocemu/topology/hpcc"
 	"github.com/spf13/cobra"
@@ -38,15 +37,8 @@ func (a *app) runImportConWeave(f *conweaveFlags) error {
 	for i := range o.More {
 		into = append(into, &o.More[i])
 	}
-	for i, name := range names {
-		if name == "" {
-			continue
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		*into[i] = hpcc.File{Name: name, Text: text}
+	if err := inputs(names, into...); err != nil {
+		return err
 	}
 	r, err := hpcc.Import(o)
 	if err != nil {

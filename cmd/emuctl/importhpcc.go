@@ -33,36 +33,27 @@ func (a *app) runImportHPCC(f *hpccFlags) error {
 		return fmt.Errorf("import hpcc: --topology and --flows are needed")
 	}
 	o := hpcc.Options{Lenient: f.Lenient}
-	for _, x := range []struct {
-		name string
-		into *hpcc.File
-	}{{f.Topology, &o.Topology}, {f.Flows, &o.Flows}, {f.Config, &o.Config}} {
-		if x.name == "" {
-			continue
-		}
-		text, err := os.ReadFile(x.name)
-		if err != nil {
-			return err
-		}
-		*x.into = hpcc.File{Name: x.name, Text: text}
+	if err := inputs([]string{f.Topology, f.Flows, f.Config}, &o.Topology, &o.Flows, &o.Config); err != nil {
+		return err
 	}
 	r, err := hpcc.Import(o)
 	if err != nil {
 		return err
 	}
-	if f.Out != "" {
-		if err := os.WriteFile(f.Out, r.YAML, 0o644); err != nil {
+	return a.imported(r.YAML, r.Notes, f.Out)
+}
+
+// inputs reads the files that have a name.
+func inputs(names []string, into ...*hpcc.File) error {
+	for i, name := range names {
+		if name == "" {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
 			return err
 		}
-	}
-	if a.json {
-		return a.printJSON(map[string]any{"fabric": string(r.YAML), "notes": append([]string{}, r.Notes...)})
-	}
-	for _, n := range r.Notes {
-		fmt.Fprintln(a.err, "note:", n)
-	}
-	if f.Out == "" {
-		return a.printf("%s", r.YAML)
+		*into[i] = hpcc.File{Name: name, Text: text}
 	}
 	return nil
 }

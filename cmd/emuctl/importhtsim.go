@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/rocemu/rocemu/topology/htsim"
 	"github.com/spf13/cobra"
@@ -33,15 +32,8 @@ func (a *app) runImportHTSim(f *htsimFlags) error {
 		return fmt.Errorf("import htsim: --topology and --matrix are needed")
 	}
 	o := htsim.Options{Unit: f.Unit, Lenient: f.Lenient}
-	for _, x := range []struct {
-		name string
-		into *htsim.File
-	}{{f.Topology, &o.Topology}, {f.Matrix, &o.Matrix}} {
-		text, err := os.ReadFile(x.name)
-		if err != nil {
-			return err
-		}
-		*x.into = htsim.File{Name: x.name, Text: text}
+	if err := inputs([]string{f.Topology, f.Matrix}, &o.Topology, &o.Matrix); err != nil {
+		return err
 	}
 	r, err := htsim.Import(o)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,15 +42,19 @@ func compile(plan *topology.Plan, warns []topology.Warning) (*loaded, error) {
 	if err := sim.CheckFaults(plan); err != nil {
 		return nil, err
 	}
-	exprs := make([]report.Expectation, 0, len(plan.Expect))
-	for _, e := range plan.Expect {
-		exprs = append(exprs, report.Expectation{Expr: e.Expr, Pos: e.Pos})
-	}
-	x, err := report.CompileExpect(exprs, sim.Names(plan))
+	x, err := sim.Expectations(plan)
 	if err != nil {
 		return nil, err
 	}
 	return &loaded{plan, warns, x}, nil
+}
+
+// warn adds what is odd about the file to a result's findings.
+func warn(res *report.Result, lists ...[]topology.Warning) {
+	for _, w := range slices.Concat(lists...) {
+		res.Findings = append(res.Findings, report.Finding{Code: w.Code, Where: w.Where, Text: w.Text})
+	}
+	report.SortFindings(res.Findings)
 }
 
 // captures reads --pcap DEVICE:PORT=FILE.

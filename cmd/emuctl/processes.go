@@ -34,10 +34,7 @@ func (a *app) runSpread(ctx context.Context, l *loaded, f *runFlags, dir *report
 	if err != nil {
 		return err
 	}
-	for _, w := range l.warns {
-		res.Findings = append(res.Findings, report.Finding{Code: w.Code, Where: w.Where, Text: w.Text})
-	}
-	report.SortFindings(res.Findings)
+	warn(res, l.warns)
 	if dir != nil {
 		if err := errors.Join(dir.Write(res), g.watch.WriteDir(f.Out)); err != nil {
 			return exitError{report.ExitFailed, err}

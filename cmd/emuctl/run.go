@@ -160,13 +160,7 @@ func (a *app) execRun(ctx context.Context, l *loaded, f *runFlags, events bool) 
 	if err := w.finish(res); err != nil {
 		return nil, nil, err
 	}
-	for _, w := range l.warns {
-		res.Findings = append(res.Findings, report.Finding{Code: w.Code, Where: w.Where, Text: w.Text})
-	}
-	for _, w := range topology.Lint(l.plan) {
-		res.Findings = append(res.Findings, report.Finding{Code: w.Code, Where: w.Where, Text: w.Text})
-	}
-	report.SortFindings(res.Findings)
+	warn(res, l.warns, topology.Lint(l.plan))
 	if ctx.Err() != nil && res.Verdict == report.Limit {
 		// Expectations speak of a run that was let to end.
 		res.VerdictReason += ", interrupted; expectations not judged"

@@ -199,22 +199,6 @@ func (a *app) collect(ctx context.Context, c *client.Client, g *gathering) (*rep
 		return nil, exitError{report.ExitFailed, err}
 	}
 	res.Detail.Resolved = plan.Resolved()
-	for _, w := range topology.Lint(plan) {
-		res.Findings = append(res.Findings, report.Finding{Code: w.Code, Where: w.Where, Text: w.Text})
-	}
-	report.SortFindings(res.Findings)
-	return res, judge(plan, res)
-}
-
-// judge applies the file's expectations to a run that was let to end.
-func judge(plan *topology.Plan, res *report.Result) error {
-	exprs := make([]report.Expectation, 0, len(plan.Expect))
-	for _, e := range plan.Expect {
-		exprs = append(exprs, report.Expectation{Expr: e.Expr, Pos: e.Pos})
-	}
-	x, err := report.CompileExpect(exprs, sim.Names(plan))
-	if err != nil {
-		return err
-	}
-	return x.Judge(res)
+	warn(res, topology.Lint(plan))
+	return res, sim.Judge(plan, res)
 }

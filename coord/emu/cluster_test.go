@@ -299,6 +299,25 @@ func TestLookAtCounters(t *testing.T) {
 	c.must(c.cl.Cancel(c.Context(), "enough seen"))
 }
 
+const probe = "does anybody hear?"
+
+// probe publishes on a subject until a listener is heard of.
+func (c *cluster) probe(subject string, heard <-chan struct{}) {
+	c.Helper()
+	conn, err := natsbus.Dialer{URL: c.url, Name: "probe", Wait: 5 * time.Second}.Dial()
+	c.must(err)
+	defer conn.Close()
+	for range 1000 {
+		c.must(conn.Publish(subject, []byte(probe)))
+		select {
+		case <-heard:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	c.Fatalf("nobody listens to %s", subject)
+}
+
 // A tap on a port whose ends are in different processes publishes every frame of
 // both directions.
 func TestTap(t *testing.T) {
@@ -308,20 +327,28 @@ func TestTap(t *testing.T) {
 		return len(r.Slots) == 2 && r.Slots[0].Report.State == "running" && r.Slots[1].Report.State == "running"
 	})
 	arg := emu.TapArg{Device: "leaf2", Port: 3} // the uplink
+	q := coord.Look{Run: id, What: emu.AskTap, Arg: emu.Arg(arg)}
 	frames, missed := map[string]int{}, 0
 	done := make(chan error, 1)
-	ready := make(chan struct{})
+	heard := make(chan struct{}, 1)
 	go func() {
-		close(ready)
-		done <- c.cl.Listen(t.Context(), 2, coord.Look{Run: id, What: emu.AskTap, Arg: emu.Arg(arg)}, emu.TapSubject(arg), func(m *nats.Msg) {
+		done <- c.cl.Listen(t.Context(), 2, q, emu.TapSubject(arg), func(m *nats.Msg) {
+			if string(m.Data) == probe {
+				select {
+				case heard <- struct{}{}:
+				default:
+				}
+				return
+			}
 			frames[m.Header.Get(emu.TapDir)]++
 			if len(m.Data) < 64 || m.Header.Get(emu.TapTime) == "" || m.Header.Get(emu.TapMissed) != "" {
 				missed++
 			}
 		}, func(n int) { missed += n })
 	}()
-	<-ready
-	time.Sleep(300 * time.Millisecond) // the tap stands: its answer came
+	c.probe(emu.TapSubject(arg), heard)
+	_, err := c.cl.Look(c.Context(), 2, q) // both processes tap
+	c.must(err)
 	c.must(c.cl.Pace(c.Context(), coord.Pace{Num: 1, Den: 1000}))
 	c.must(c.cl.Resume(c.Context()))
 	w := &watched{}

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nkeys"
+
+	"github.com/rocemu/rocemu/actors/natsbus"
 )
 
 // Load builds the TLS settings of one member: both ends present a certificate
@@ -325,15 +327,19 @@ tls {
 authorization {
   users: [
     { nkey: %s, permissions: {
-        publish: { allow: ["emu.>", "$SRV.>", "_INBOX.>", "$JS.API.>", "$JS.ACK.>", "$O.>"] }
-        subscribe: { allow: ["emu.>", "$SRV.>", "_INBOX.>", "$JS.API.>", "$O.>"] } } }
+        publish: { allow: %s }
+        subscribe: { allow: %s } } }
     { nkey: %s, permissions: {
-        publish: { allow: ["emu.ctl.>", "$SRV.>", "_INBOX.>"] }
-        subscribe: { allow: ["_INBOX.>", "emu.tap.>"] } } }
+        publish: { allow: %s }
+        subscribe: { allow: %s } } }
   ]
 }
-`, file, o.Port, o.monitor(), o.Store, o.path(CertFile(h)), o.path(KeyFile(h)), o.path(CAFile), member, user)
+`, file, o.Port, o.monitor(), o.Store, o.path(CertFile(h)), o.path(KeyFile(h)), o.path(CAFile),
+		member, list(natsbus.MemberPublish), list(natsbus.MemberSubscribe), user, list(natsbus.PersonPublish), list(natsbus.PersonSubscribe))
 }
+
+// list writes subjects as the configuration does.
+func list(subjects []string) string { return `["` + strings.Join(subjects, `", "`) + `"]` }
 
 // monitor is the line of the health endpoint, if any.
 func (o Options) monitor() string {

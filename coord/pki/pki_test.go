@@ -5,10 +5,13 @@ import (
 	"encoding/pem"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/rocemu/rocemu/actors/natsbus"
 )
 
 // TestSeveralServers: nats-server reads every configuration, and each server
@@ -32,6 +35,11 @@ func TestSeveralServers(t *testing.T) {
 		}
 		if o.ServerName != n || o.HTTPPort != 8222 || len(o.Routes) != 2 || o.Cluster.TLSConfig == nil || !o.JetStream || len(o.Nkeys) != 2 {
 			t.Errorf("%s: name %q, monitor %d, routes %v", n, o.ServerName, o.HTTPPort, o.Routes)
+		}
+		for i, want := range [][2][]string{{natsbus.MemberPublish, natsbus.MemberSubscribe}, {natsbus.PersonPublish, natsbus.PersonSubscribe}} {
+			if p := o.Nkeys[i].Permissions; !slices.Equal(p.Publish.Allow, want[0]) || !slices.Equal(p.Subscribe.Allow, want[1]) {
+				t.Errorf("%s: key %d may publish %v and hear %v, want %v", n, i, p.Publish.Allow, p.Subscribe.Allow, want)
+			}
 		}
 		b, err := os.ReadFile(filepath.Join(dir, CertFile(n)))
 		if err != nil {

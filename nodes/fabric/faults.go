@@ -240,7 +240,7 @@ func (x *faultPlan) forge(now clock.Time, a *fault.Spec, out *actors.Outbox) {
 	p := &s.ports[port-1]
 	f.At = now
 	s.lastWork = now
-	pause := f.Kind == wire.KindPFC
+	pause := f.Kind == wire.KindPFC || f.Kind == wire.KindPause
 	if a.Dir == fault.In {
 		if pause {
 			s.control(now, port, &f)

@@ -65,7 +65,7 @@ func (s *Switch) onCable(now clock.Time, in *portState, f *wire.Frame) (first, l
 	r := in.port.Rate()
 	full, _ := r.Serialise(int64(f.Len)+wire.Overhead, 0)
 	switch {
-	case f.Kind == wire.KindPFC:
+	case f.Kind == wire.KindPFC || f.Kind == wire.KindPause:
 		last = now.Add(pp.EgressHalf - pp.Response)
 	case s.cut:
 		last = now.Add(s.tailLag(in, f) - pp.IngressHalf)

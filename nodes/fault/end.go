@@ -130,11 +130,11 @@ func (d *Device) SetRate(port int, r clock.Rate) { d.ends[port-1].rate = r }
 // overlaps an outage: from its first bit at the sender to its last bit here.
 func (e *End) hitByOutage(now clock.Time, f *wire.Frame) bool {
 	last := now.Add(-e.ingress)
-	if f.Kind == wire.KindPFC {
+	if isPause(f) {
 		last = now.Add(-e.pfcLag)
 	}
 	n := int64(f.Len) + wire.Overhead
-	if e.cut64 && f.Kind != wire.KindPFC {
+	if e.cut64 && !isPause(f) {
 		n = min(n, wire.MinFrame)
 	}
 	ser, _ := e.rate.Serialise(n, 0)

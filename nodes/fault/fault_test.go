@@ -532,6 +532,35 @@ func TestInjectForgesAtItsTimes(t *testing.T) {
 	}
 }
 
+// TestInjectForgesPauses: PFC for the lossless priorities, for named ones and for
+// none, and the 802.3x PAUSE.
+func TestInjectForgesPauses(t *testing.T) {
+	for _, c := range []struct {
+		params map[string]string
+		kind   wire.Kind
+		a, b   uint64
+		vector uint32
+	}{
+		{map[string]string{"opcode": "pfc", "priorities": "1", "quanta": "7"}, wire.KindPFC, 7 << 16, 0, 2},
+		{map[string]string{"opcode": "pfc", "priorities": "none", "quanta": "7"}, wire.KindPFC, 0, 0, 0},
+		{map[string]string{"opcode": "pause"}, wire.KindPause, 65535, 0, 0},
+	} {
+		f := fault("i", "inject", 0, 0, c.params)
+		f.Target, f.Port, f.Dev = "rnic1:1", 1, 1
+		s, err := Compile(pairPlan(), &f, 0)
+		if err != nil {
+			t.Fatalf("%v: %v", c.params, err)
+		}
+		if g := s.Forge.Frame; g.Kind != c.kind || g.Len != wire.PFCFrame || g.A != c.a || g.B != c.b || g.D != c.vector {
+			t.Errorf("%v forges %+v", c.params, g)
+		}
+	}
+	f := fault("i", "inject", 0, 0, map[string]string{"opcode": "pfc", "priorities": "none,3"})
+	if _, err := Compile(pairPlan(), &f, 0); err == nil {
+		t.Error("none among priorities accepted")
+	}
+}
+
 func TestSnapshotIsCanonical(t *testing.T) {
 	build := func() *Device {
 		r := fault("r", "reorder", 0, 0, map[string]string{"dir": "in"})

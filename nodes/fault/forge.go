@@ -25,9 +25,14 @@ func (p *params) forge(s *Spec) *Forged {
 	}
 	f := &out.Frame
 	s.Count = 0
-	if p.f.Params["opcode"] == "pfc" {
+	switch p.f.Params["opcode"] {
+	case "pfc":
 		p.get("opcode")
 		p.pause(s, f)
+		return out
+	case "pause":
+		p.get("opcode")
+		f.Kind, f.Len, f.A = wire.KindPause, wire.PFCFrame, uint64(p.quanta())
 		return out
 	}
 	op := p.opcode()
@@ -67,10 +72,18 @@ func (p *params) forge(s *Spec) *Forged {
 	return out
 }
 
-// pause makes f a PFC frame: quanta for each of the priorities.
+// quanta is how long a forged frame pauses.
+func (p *params) quanta() uint16 { return uint16(p.num("quanta", 0, 65535, 65535)) }
+
+// pause makes f a PFC frame: quanta for each of the priorities, which may be
+// none.
 func (p *params) pause(s *Spec, f *wire.Frame) {
 	f.Kind, f.Len = wire.KindPFC, wire.PFCFrame
-	q := uint16(p.num("quanta", 0, 65535, 65535))
+	q := p.quanta()
+	if v := p.f.Params["priorities"]; v == "none" {
+		p.get("priorities")
+		return
+	}
 	mask := p.defaultPrios(s)
 	if list := p.list("priorities", 7); len(list) > 0 {
 		mask = 0

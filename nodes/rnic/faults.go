@@ -294,7 +294,7 @@ func (s *faultState) forge(r *RNIC, now clock.Time, a *fault.Spec) {
 	p := &r.ports[i]
 	f.At = now
 	r.lastWork = now
-	pause := f.Kind == wire.KindPFC
+	pause := f.Kind == wire.KindPFC || f.Kind == wire.KindPause
 	if a.Dir == fault.In {
 		if pause {
 			r.pauseFrame(now, i, &f)

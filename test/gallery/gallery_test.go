@@ -25,19 +25,11 @@ func run(t *testing.T, file string, workers int, sets ...string) *report.Result 
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
-	var exprs []report.Expectation
-	for _, e := range plan.Expect {
-		exprs = append(exprs, report.Expectation{Expr: e.Expr, Pos: e.Pos})
-	}
-	x, err := report.CompileExpect(exprs, sim.Names(plan))
-	if err != nil {
-		t.Fatal(err)
-	}
 	res, err := sim.Run(context.Background(), plan, sim.Options{Workers: workers})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Judge(res); err != nil {
+	if err := sim.Judge(plan, res); err != nil {
 		t.Fatal(err)
 	}
 	if res.Verdict == report.Failed {

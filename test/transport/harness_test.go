@@ -61,26 +61,13 @@ func execute(t testing.TB, plan *topology.Plan) *outcome {
 		t.Fatal(err)
 	}
 	o.Result = res
-	judge(t, plan, res)
+	if err := sim.Judge(plan, res); err != nil {
+		t.Fatal(err)
+	}
 	if res.Verdict == report.Failed {
 		t.Fatalf("failed: %s", res.VerdictReason)
 	}
 	return o
-}
-
-func judge(t testing.TB, plan *topology.Plan, res *report.Result) {
-	t.Helper()
-	var exprs []report.Expectation
-	for _, e := range plan.Expect {
-		exprs = append(exprs, report.Expectation{Expr: e.Expr, Pos: e.Pos})
-	}
-	x, err := report.CompileExpect(exprs, sim.Names(plan))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Judge(res); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // run is load and execute.

@@ -131,7 +131,9 @@ func TestC09Seeds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		judge(t, plan, res)
+		if err := sim.Judge(plan, res); err != nil {
+			t.Fatal(err)
+		}
 		if res.Exit != report.ExitOK {
 			t.Fatalf("seed %d: %s: %s", seed, res.Verdict, res.VerdictReason)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/topology"
+	"github.com/rocemu/rocemu/topology/internal/intake"
 )
 
 // config is what of the simulator's configuration has a meaning here.
@@ -40,26 +41,26 @@ func (im *importer) config() {
 	name := im.opt.Config.Name
 	seen := map[string]int{}
 	var ignored []string
-	for _, r := range split(im.opt.Config.Text) {
-		for i, w := range r.f {
+	for _, r := range intake.Split(im.opt.Config.Text, "") {
+		for i, w := range r.F {
 			if strings.HasPrefix(w, "{") || strings.HasPrefix(w, "#") {
-				r.f = r.f[:i]
+				r.F = r.F[:i]
 				break
 			}
 		}
-		if len(r.f) < 2 {
+		if len(r.F) < 2 {
 			continue
 		}
-		if old := seen[r.f[0]]; old > 0 {
-			im.fail(name, r.line, 1, r.f[0], "", fmt.Sprintf("given twice; first at line %d", old), "")
+		if old := seen[r.F[0]]; old > 0 {
+			im.Fail(name, r.Line, 1, r.F[0], "", fmt.Sprintf("given twice; first at line %d", old), "")
 		}
-		seen[r.f[0]] = r.line
+		seen[r.F[0]] = r.Line
 		if !im.setting(name, r) {
-			ignored = append(ignored, r.f[0])
+			ignored = append(ignored, r.F[0])
 		}
 	}
 	if len(ignored) > 0 {
-		im.note(name, 1, "ignored, they have no meaning here: %s", strings.Join(ignored, ", "))
+		im.Note(name, 1, "ignored, they have no meaning here: %s", strings.Join(ignored, ", "))
 	}
 	im.checkECN(name, seen)
 }
@@ -71,9 +72,9 @@ var (
 )
 
 // setting takes one line; false = it has no meaning here.
-func (im *importer) setting(name string, r row) bool {
-	c, key, v := &im.conf, r.f[0], r.f[1]
-	bad := func(msg string) { im.fail(name, r.line, len(key)+2, key, v, msg, "") }
+func (im *importer) setting(name string, r intake.Row) bool {
+	c, key, v := &im.conf, r.F[0], r.F[1]
+	bad := func(msg string) { im.Fail(name, r.Line, len(key)+2, key, v, msg, "") }
 	if im.dcqcn(name, r) {
 		return true
 	}
@@ -84,19 +85,19 @@ func (im *importer) setting(name string, r row) bool {
 		}
 	case "CC_MODE":
 		if v != "1" {
-			im.contradict(name, r.line, key, v, "only 1 (DCQCN) is modelled", "DCQCN is used instead of mode "+v)
+			im.Contradict(name, r.Line, key, v, "only 1 (DCQCN) is modelled", "DCQCN is used instead of mode "+v)
 		}
 	case "L2_BACK_TO_ZERO":
 		if v == "1" {
 			c.recovery = "go-back-0"
-			im.note(name, r.line, "L2_BACK_TO_ZERO 1 restarts messages, as the simulator's code does and its comment does not say")
+			im.Note(name, r.Line, "L2_BACK_TO_ZERO 1 restarts messages, as the simulator's code does and its comment does not say")
 		}
 	case "L2_ACK_INTERVAL":
 		c.ackEvery = v == "1"
 	case "PACKET_PAYLOAD_SIZE":
 		im.payload(name, r)
 	case "BUFFER_SIZE":
-		if n, ok := number(v, 4096); ok && n > 0 {
+		if n, ok := intake.Count(v, 0, 4096); ok && n > 0 {
 			c.bufferMiB = strconv.Itoa(n)
 		} else {
 			bad("must be a size in MiB, 1..4096")
@@ -105,7 +106,7 @@ func (im *importer) setting(name string, r row) bool {
 		if d, err := topology.ParseDuration(v + "s"); err == nil && d > 0 {
 			c.limit = d.String()
 		} else if f, ok := new(big.Rat).SetString(v); ok && len(v) < 40 && f.Sign() > 0 {
-			im.note(name, r.line, "%s %s is more than virtual time holds; the run ends when it is idle", key, v)
+			im.Note(name, r.Line, "%s %s is more than virtual time holds; the run ends when it is idle", key, v)
 		} else {
 			bad("must be a time in seconds")
 		}
@@ -127,9 +128,9 @@ func (im *importer) setting(name string, r row) bool {
 }
 
 // dcqcn takes a line that sets a DCQCN parameter.
-func (im *importer) dcqcn(name string, r row) bool {
-	c, key, v := &im.conf, r.f[0], r.f[1]
-	bad := func(msg string) { im.fail(name, r.line, len(key)+2, key, v, msg, "") }
+func (im *importer) dcqcn(name string, r intake.Row) bool {
+	c, key, v := &im.conf, r.F[0], r.F[1]
+	bad := func(msg string) { im.Fail(name, r.Line, len(key)+2, key, v, msg, "") }
 	put := func(k, val string) { c.dcqcn = append(c.dcqcn, [2]string{k, val}) }
 	if k, ok := dcqcnTimes[key]; ok {
 		if d, err := topology.ParseDuration(v + "us"); err != nil {
@@ -157,7 +158,7 @@ func (im *importer) dcqcn(name string, r row) bool {
 		g.Mul(g, big.NewRat(1024, 1))
 		put("dce_tcp_g", strconv.FormatInt(1024-new(big.Int).Quo(g.Num(), g.Denom()).Int64(), 10))
 	case "FAST_RECOVERY_TIMES":
-		if n, ok := number(v, 31); ok {
+		if n, ok := intake.Count(v, 0, 31); ok {
 			put("rpg_threshold", strconv.Itoa(n))
 		} else {
 			bad("must be 0..31")
@@ -171,10 +172,10 @@ func (im *importer) dcqcn(name string, r row) bool {
 }
 
 // payload picks the IB path MTU nearest above the simulator's payload.
-func (im *importer) payload(name string, r row) {
-	n, ok := number(r.f[1], 65535)
+func (im *importer) payload(name string, r intake.Row) {
+	n, ok := intake.Count(r.F[1], 0, 65535)
 	if !ok || n == 0 {
-		im.fail(name, r.line, 1, r.f[0], r.f[1], "must be 1..65535", "")
+		im.Fail(name, r.Line, 1, r.F[0], r.F[1], "must be 1..65535", "")
 		return
 	}
 	im.conf.mtu = 4096 // the largest there is
@@ -185,53 +186,53 @@ func (im *importer) payload(name string, r row) {
 		}
 	}
 	if im.conf.mtu != n {
-		im.note(name, r.line, "payload %d is no IB path MTU; %d is used", n, im.conf.mtu)
+		im.Note(name, r.Line, "payload %d is no IB path MTU; %d is used", n, im.conf.mtu)
 	}
 }
 
-func (im *importer) linkDown(name string, r row) {
-	if len(r.f) != 4 {
-		im.fail(name, r.line, 1, r.f[0], strings.Join(r.f[1:], " "), "must be: time node node", "")
+func (im *importer) linkDown(name string, r intake.Row) {
+	if len(r.F) != 4 {
+		im.Fail(name, r.Line, 1, r.F[0], strings.Join(r.F[1:], " "), "must be: time node node", "")
 		return
 	}
-	d, err := topology.ParseDuration(r.f[1] + "us")
-	a, ok1 := number(r.f[2], maxNodes)
-	b, ok2 := number(r.f[3], maxNodes)
+	d, err := topology.ParseDuration(r.F[1] + "us")
+	a, ok1 := intake.Count(r.F[2], 0, maxNodes)
+	b, ok2 := intake.Count(r.F[3], 0, maxNodes)
 	if err != nil || !ok1 || !ok2 {
-		im.fail(name, r.line, 1, r.f[0], strings.Join(r.f[1:], " "), "must be: microseconds node node", "")
+		im.Fail(name, r.Line, 1, r.F[0], strings.Join(r.F[1:], " "), "must be: microseconds node node", "")
 		return
 	}
 	if a != b {
-		im.conf.down = append(im.conf.down, linkDown{r.line, 2*clock.Second + d, a, b})
-		im.note(name, r.line, "LINK_DOWN counts from 2 s, as the simulator does")
+		im.conf.down = append(im.conf.down, linkDown{r.Line, 2*clock.Second + d, a, b})
+		im.Note(name, r.Line, "LINK_DOWN counts from 2 s, as the simulator does")
 	}
 }
 
 // ecnMap reads KMIN_MAP n rate value …: thresholds in KB by line rate.
-func (im *importer) ecnMap(name string, r row) {
-	n, ok := number(r.f[1], 64)
-	if !ok || len(r.f) != 2+2*n {
-		im.fail(name, r.line, 1, r.f[0], strings.Join(r.f[1:], " "), "must be a count and that many pairs of rate and value", "")
+func (im *importer) ecnMap(name string, r intake.Row) {
+	n, ok := intake.Count(r.F[1], 0, 64)
+	if !ok || len(r.F) != 2+2*n {
+		im.Fail(name, r.Line, 1, r.F[0], strings.Join(r.F[1:], " "), "must be a count and that many pairs of rate and value", "")
 		return
 	}
-	slot := map[string]int{"KMIN_MAP": 0, "KMAX_MAP": 1, "PMAX_MAP": 2}[r.f[0]]
+	slot := map[string]int{"KMIN_MAP": 0, "KMAX_MAP": 1, "PMAX_MAP": 2}[r.F[0]]
 	last := ""
 	for i := 0; i < n; i++ {
-		rate, err := strconv.ParseInt(r.f[2+2*i], 10, 64)
-		v := r.f[3+2*i]
+		rate, err := strconv.ParseInt(r.F[2+2*i], 10, 64)
+		v := r.F[3+2*i]
 		if err != nil || rate <= 0 {
-			im.fail(name, r.line, 1, r.f[0], r.f[2+2*i], "must be a rate in bits per second", "")
+			im.Fail(name, r.Line, 1, r.F[0], r.F[2+2*i], "must be a rate in bits per second", "")
 			return
 		}
 		if slot < 2 {
-			if k, ok := number(v, 1<<30); !ok {
-				im.fail(name, r.line, 1, r.f[0], v, "must be a whole number of KB", "")
+			if k, ok := intake.Count(v, 0, 1<<30); !ok {
+				im.Fail(name, r.Line, 1, r.F[0], v, "must be a whole number of KB", "")
 				return
 			} else if old, _ := strconv.Atoi(last); k < old {
-				im.note(name, r.line, "warning: %s does not rise with the rate: %s at %s after %s", r.f[0], v, clock.Rate(rate), last)
+				im.Note(name, r.Line, "warning: %s does not rise with the rate: %s at %s after %s", r.F[0], v, clock.Rate(rate), last)
 			}
 		} else if _, err := topology.ParseProb64(v); err != nil {
-			im.fail(name, r.line, 1, r.f[0], v, err.Error(), "")
+			im.Fail(name, r.Line, 1, r.F[0], v, err.Error(), "")
 			return
 		}
 		last = v
@@ -253,7 +254,7 @@ func (im *importer) checkECN(name string, seen map[string]int) {
 			continue
 		}
 		told[l.rate] = true
-		im.fail(name, seen["KMIN_MAP"], 1, "KMIN_MAP", l.rate.String(), fmt.Sprintf("no ECN thresholds for this rate, which %s:%d uses; give it in KMIN_MAP, KMAX_MAP and PMAX_MAP",
+		im.Fail(name, seen["KMIN_MAP"], 1, "KMIN_MAP", l.rate.String(), fmt.Sprintf("no ECN thresholds for this rate, which %s:%d uses; give it in KMIN_MAP, KMAX_MAP and PMAX_MAP",
 			im.opt.Topology.Name, l.line), "")
 	}
 }

@@ -12,13 +12,11 @@ import (
 
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/topology"
+	"github.com/rocemu/rocemu/topology/internal/intake"
 )
 
 // File is one input text.
-type File struct {
-	Name string
-	Text []byte
-}
+type File = intake.File
 
 // Options are the inputs. Config may be empty; More are further flow files.
 type Options struct {
@@ -42,42 +40,33 @@ const (
 func (t Tool) String() string { return [...]string{"hpcc", "conweave"}[t] }
 
 // Result is the fabric file and what a reader should know about it.
-type Result struct {
-	YAML  []byte
-	Notes []string // file:line:column: what was changed, skipped or ignored
-}
+type Result = intake.Result
 
 // Bounds on input that may be hostile.
 const (
 	maxNodes = 1 << 17
 	maxLinks = 1 << 20
 	maxFlows = 1 << 22
-	maxNotes = 500
 )
 
 // Import converts. Its error is [topology.Errors].
 func Import(o Options) (*Result, error) {
-	im := &importer{opt: o}
+	im := &importer{opt: o, Log: intake.Log{Lenient: o.Lenient}}
 	im.topology()
 	for _, f := range append([]File{o.Flows}, o.More...) {
 		im.flows(f)
 	}
 	im.config()
-	if len(im.errs) > 0 {
-		sort.SliceStable(im.errs, func(i, j int) bool {
-			a, b := im.errs[i], im.errs[j]
-			return a.File < b.File || a.File == b.File && a.Line < b.Line
-		})
-		return nil, im.errs
+	if err := im.Err(); err != nil {
+		return nil, err
 	}
 	im.roles()
-	return &Result{YAML: im.render(), Notes: im.notes}, nil
+	return &Result{YAML: im.render(), Notes: im.Notes}, nil
 }
 
 type importer struct {
+	intake.Log
 	opt   Options
-	errs  topology.Errors
-	notes []string
 	nodes int
 	isSw  map[int]bool
 	role  map[int]string // of switches
@@ -100,66 +89,23 @@ type flow struct {
 	start              clock.Duration
 }
 
-func (im *importer) fail(file string, line, col int, field, value, msg, hint string) {
-	if len(im.errs) < maxNotes {
-		im.errs = append(im.errs, &topology.Error{File: file, Line: line, Col: col, Field: field, Value: value, Msg: msg, Hint: hint})
-	}
-}
-
-func (im *importer) note(file string, line int, format string, a ...any) {
-	if len(im.notes) < maxNotes {
-		im.notes = append(im.notes, fmt.Sprintf("%s:%d:1: ", file, line)+fmt.Sprintf(format, a...))
-	}
-}
-
-// contradict is an error, or in lenient mode a note.
-func (im *importer) contradict(file string, line int, field, value, msg, lenient string) {
-	if im.opt.Lenient {
-		im.note(file, line, "%s: %s; %s", field, msg, lenient)
-		return
-	}
-	im.fail(file, line, 1, field, value, msg, "")
-}
-
-// row is a line with content.
-type row struct {
-	line int
-	f    []string
-}
-
-func split(text []byte) []row {
-	var out []row
-	for i, l := range strings.Split(string(text), "\n") {
-		if f := strings.Fields(l); len(f) > 0 {
-			out = append(out, row{i + 1, f})
-		}
-	}
-	return out
-}
-
-// number reads a count within bounds.
-func number(s string, hi int) (int, bool) {
-	n, err := strconv.Atoi(s)
-	return n, err == nil && n >= 0 && n <= hi
-}
-
 // topology reads the header (nodes, switches, links), the switch ids and the
 // links.
 func (im *importer) topology() {
 	name := im.opt.Topology.Name
-	rows := split(im.opt.Topology.Text)
-	if len(rows) > 0 && len(rows[0].f) == 6 {
-		rows[0].f = im.simAI(name, rows[0])
+	rows := intake.Split(im.opt.Topology.Text, "")
+	if len(rows) > 0 && len(rows[0].F) == 6 {
+		rows[0].F = im.simAI(name, rows[0])
 	}
-	if len(rows) == 0 || len(rows[0].f) != 3 {
-		im.fail(name, 1, 1, "header", "", "the first line must be: nodes switches links, or SimAI's: nodes gpus_per_server nvswitches switches links gpu", "")
+	if len(rows) == 0 || len(rows[0].F) != 3 {
+		im.Fail(name, 1, 1, "header", "", "the first line must be: nodes switches links, or SimAI's: nodes gpus_per_server nvswitches switches links gpu", "")
 		return
 	}
 	var n [3]int
 	for i, w := range []string{"nodes", "switches", "links"} {
-		v, ok := number(rows[0].f[i], []int{maxNodes, maxNodes, maxLinks}[i])
+		v, ok := intake.Count(rows[0].F[i], 0, []int{maxNodes, maxNodes, maxLinks}[i])
 		if !ok {
-			im.fail(name, rows[0].line, 1, w, rows[0].f[i], "must be a whole number", "")
+			im.Fail(name, rows[0].Line, 1, w, rows[0].F[i], "must be a whole number", "")
 			return
 		}
 		n[i] = v
@@ -171,45 +117,45 @@ func (im *importer) topology() {
 
 // simAI turns SimAI's header, nodes gpus_per_server nvswitches switches links
 // gpu, into the other one: NVSwitches are switches, and none of them is legal.
-func (im *importer) simAI(name string, r row) []string {
-	nv, ok1 := number(r.f[2], maxNodes)
-	sw, ok2 := number(r.f[3], maxNodes)
+func (im *importer) simAI(name string, r intake.Row) []string {
+	nv, ok1 := intake.Count(r.F[2], 0, maxNodes)
+	sw, ok2 := intake.Count(r.F[3], 0, maxNodes)
 	if !ok1 || !ok2 {
-		im.fail(name, r.line, 1, "nvswitches", r.f[2], "NVSwitches and switches must be whole numbers", "")
+		im.Fail(name, r.Line, 1, "nvswitches", r.F[2], "NVSwitches and switches must be whole numbers", "")
 		return nil
 	}
-	im.note(name, r.line, "%s GPUs a server of type %s, %d NVSwitches: every GPU is a host here", r.f[1], r.f[5], nv)
-	return []string{r.f[0], strconv.Itoa(nv + sw), r.f[4]}
+	im.Note(name, r.Line, "%s GPUs a server of type %s, %d NVSwitches: every GPU is a host here", r.F[1], r.F[5], nv)
+	return []string{r.F[0], strconv.Itoa(nv + sw), r.F[4]}
 }
 
-func (im *importer) switchIDs(name string, rows []row, want int) []row {
+func (im *importer) switchIDs(name string, rows []intake.Row, want int) []intake.Row {
 	if want == 0 {
 		return rows
 	}
 	if len(rows) == 0 {
-		im.fail(name, 2, 1, "switches", "", "missing line of switch ids", "")
+		im.Fail(name, 2, 1, "switches", "", "missing line of switch ids", "")
 		return nil
 	}
-	for _, s := range rows[0].f {
-		id, ok := number(s, im.nodes-1)
+	for _, s := range rows[0].F {
+		id, ok := intake.Count(s, 0, im.nodes-1)
 		if !ok {
-			im.fail(name, rows[0].line, 1, "switches", s, fmt.Sprintf("must be a node 0..%d", im.nodes-1), "")
+			im.Fail(name, rows[0].Line, 1, "switches", s, fmt.Sprintf("must be a node 0..%d", im.nodes-1), "")
 			continue
 		}
 		if im.isSw[id] {
-			im.fail(name, rows[0].line, 1, "switches", s, "is listed twice", "")
+			im.Fail(name, rows[0].Line, 1, "switches", s, "is listed twice", "")
 		}
 		im.isSw[id] = true
 	}
-	if len(rows[0].f) != want {
-		im.fail(name, rows[0].line, 1, "switches", strconv.Itoa(len(rows[0].f)), fmt.Sprintf("the header says %d switches", want), "")
+	if len(rows[0].F) != want {
+		im.Fail(name, rows[0].Line, 1, "switches", strconv.Itoa(len(rows[0].F)), fmt.Sprintf("the header says %d switches", want), "")
 	}
 	return rows[1:]
 }
 
-func (im *importer) linkRows(name string, rows []row, want int) {
+func (im *importer) linkRows(name string, rows []intake.Row, want int) {
 	data := 0
-	for data < len(rows) && isNumber(rows[data].f[0]) {
+	for data < len(rows) && isNumber(rows[data].F[0]) {
 		data++
 	}
 	if data < len(rows) {
@@ -217,10 +163,10 @@ func (im *importer) linkRows(name string, rows []row, want int) {
 	}
 	switch {
 	case data < want:
-		im.fail(name, 1, 1, "links", strconv.Itoa(want), fmt.Sprintf("the header says %d links, the file has %d", want, data), strconv.Itoa(data))
+		im.Fail(name, 1, 1, "links", strconv.Itoa(want), fmt.Sprintf("the header says %d links, the file has %d", want, data), strconv.Itoa(data))
 	case data > want:
-		im.contradict(name, rows[want].line, "links", strconv.Itoa(data),
-			fmt.Sprintf("the header says %d links, the file has %d; rows from line %d are beyond it", want, data, rows[want].line),
+		im.Contradict(name, rows[want].Line, "links", strconv.Itoa(data),
+			fmt.Sprintf("the header says %d links, the file has %d; rows from line %d are beyond it", want, data, rows[want].Line),
 			fmt.Sprintf("first %d used, %d skipped", want, data-want))
 		if im.opt.Lenient {
 			data = want
@@ -239,36 +185,36 @@ func (im *importer) linkRows(name string, rows []row, want int) {
 		im.links = append(im.links, l)
 		for _, end := range []int{l.a, l.b} {
 			if !im.isSw[end] && port[end] > 2 {
-				im.fail(name, r.line, 1, "link", strconv.Itoa(end), "a host has at most two links", "")
+				im.Fail(name, r.Line, 1, "link", strconv.Itoa(end), "a host has at most two links", "")
 			}
 		}
 	}
 	if len(outside) > 0 {
-		im.fail(name, 1, 1, "nodes", strconv.Itoa(im.nodes), fmt.Sprintf("nodes %s are not in a %d-node topology (ids 0..%d)", span(outside), im.nodes, im.nodes-1), "")
+		im.Fail(name, 1, 1, "nodes", strconv.Itoa(im.nodes), fmt.Sprintf("nodes %s are not in a %d-node topology (ids 0..%d)", span(outside), im.nodes, im.nodes-1), "")
 	}
 }
 
 // trailing is text after the rows. ConWeave's published files end with a legend.
-func (im *importer) trailing(name string, r row, what string) {
-	msg := fmt.Sprintf("text after the %s, from line %d", what, r.line)
+func (im *importer) trailing(name string, r intake.Row, what string) {
+	msg := fmt.Sprintf("text after the %s, from line %d", what, r.Line)
 	if im.opt.Tool == ConWeave {
-		im.note(name, r.line, "%s is ignored", msg)
+		im.Note(name, r.Line, "%s is ignored", msg)
 		return
 	}
-	im.contradict(name, r.line, "trailing text", strings.Join(r.f, " "), msg, "ignored")
+	im.Contradict(name, r.Line, "trailing text", strings.Join(r.F, " "), msg, "ignored")
 }
 
-func (im *importer) link(name string, r row, outside *[]int) (link, bool) {
-	l := link{line: r.line}
-	if len(r.f) != 5 {
-		im.fail(name, r.line, 1, "link", strings.Join(r.f, " "), "must be: src dst rate delay error_rate", "")
+func (im *importer) link(name string, r intake.Row, outside *[]int) (link, bool) {
+	l := link{line: r.Line}
+	if len(r.F) != 5 {
+		im.Fail(name, r.Line, 1, "link", strings.Join(r.F, " "), "must be: src dst rate delay error_rate", "")
 		return l, false
 	}
 	ok := true
 	for i, to := range []*int{&l.a, &l.b} {
-		v, valid := number(r.f[i], maxNodes*4)
+		v, valid := intake.Count(r.F[i], 0, maxNodes*4)
 		if !valid {
-			im.fail(name, r.line, 1, "link", r.f[i], "must be a node id", "")
+			im.Fail(name, r.Line, 1, "link", r.F[i], "must be a node id", "")
 			ok = false
 		} else if v >= im.nodes {
 			*outside = append(*outside, v)
@@ -277,25 +223,25 @@ func (im *importer) link(name string, r row, outside *[]int) (link, bool) {
 		*to = v
 	}
 	if ok && l.a == l.b {
-		im.fail(name, r.line, 1, "link", r.f[1], "a link joins two nodes", "")
+		im.Fail(name, r.Line, 1, "link", r.F[1], "a link joins two nodes", "")
 		ok = false
 	}
 	var err error
-	if l.rate, err = topology.ParseRate(r.f[2]); err != nil {
-		im.fail(name, r.line, 1, "rate", r.f[2], err.Error(), "")
+	if l.rate, err = topology.ParseRate(r.F[2]); err != nil {
+		im.Fail(name, r.Line, 1, "rate", r.F[2], err.Error(), "")
 		ok = false
 	}
-	if l.delay, err = topology.ParseDuration(r.f[3]); err != nil {
-		im.fail(name, r.line, 1, "delay", r.f[3], err.Error(), "")
+	if l.delay, err = topology.ParseDuration(r.F[3]); err != nil {
+		im.Fail(name, r.Line, 1, "delay", r.F[3], err.Error(), "")
 		ok = false
 	}
-	p, err := topology.ParseProb64(r.f[4])
+	p, err := topology.ParseProb64(r.F[4])
 	if err != nil {
-		im.fail(name, r.line, 1, "error_rate", r.f[4], err.Error(), "")
+		im.Fail(name, r.Line, 1, "error_rate", r.F[4], err.Error(), "")
 		ok = false
 	}
 	if p > 0 {
-		l.loss = r.f[4]
+		l.loss = r.F[4]
 	}
 	return l, ok
 }
@@ -329,29 +275,29 @@ func span(ids []int) string {
 // ConWeave's have no port.
 func (im *importer) flows(file File) {
 	name := file.Name
-	rows := split(file.Text)
-	if len(rows) == 0 || len(rows[0].f) != 1 {
-		im.fail(name, 1, 1, "header", "", "the first line must be the number of flows", "")
+	rows := intake.Split(file.Text, "")
+	if len(rows) == 0 || len(rows[0].F) != 1 {
+		im.Fail(name, 1, 1, "header", "", "the first line must be the number of flows", "")
 		return
 	}
-	want, ok := number(rows[0].f[0], maxFlows)
+	want, ok := intake.Count(rows[0].F[0], 0, maxFlows)
 	if !ok {
-		im.fail(name, rows[0].line, 1, "flows", rows[0].f[0], "must be a whole number", "")
+		im.Fail(name, rows[0].Line, 1, "flows", rows[0].F[0], "must be a whole number", "")
 		return
 	}
 	rows = rows[1:]
 	data := 0
-	for data < len(rows) && isNumber(rows[data].f[0]) {
+	for data < len(rows) && isNumber(rows[data].F[0]) {
 		data++
 	}
 	if data < len(rows) {
 		im.trailing(name, rows[data], "flows")
 	}
 	if data < want {
-		im.fail(name, 1, 1, "flows", strconv.Itoa(want), fmt.Sprintf("the header says %d flows, the file has %d rows", want, data), strconv.Itoa(data))
+		im.Fail(name, 1, 1, "flows", strconv.Itoa(want), fmt.Sprintf("the header says %d flows, the file has %d rows", want, data), strconv.Itoa(data))
 	}
 	if data > want {
-		im.contradict(name, 1, "flows", strconv.Itoa(want), fmt.Sprintf("the header says %d flows, the file has %d rows", want, data),
+		im.Contradict(name, 1, "flows", strconv.Itoa(want), fmt.Sprintf("the header says %d flows, the file has %d rows", want, data),
 			fmt.Sprintf("first %d run, %d skipped", want, data-want))
 		if im.opt.Lenient {
 			data = want
@@ -360,7 +306,7 @@ func (im *importer) flows(file File) {
 	im.flowRows(name, rows[:data])
 }
 
-func (im *importer) flowRows(name string, rows []row) {
+func (im *importer) flowRows(name string, rows []intake.Row) {
 	var outside []int
 	at := 0
 	tuple := map[[3]int]int{}
@@ -375,45 +321,45 @@ func (im *importer) flowRows(name string, rows []row) {
 				outside = append(outside, id)
 				bad = true
 				if at == 0 {
-					at = r.line
+					at = r.Line
 				}
 			} else if im.isSw[id] {
-				im.fail(name, r.line, 1, "flow", strconv.Itoa(id), "is a switch; flows run between hosts", "")
+				im.Fail(name, r.Line, 1, "flow", strconv.Itoa(id), "is a switch; flows run between hosts", "")
 				bad = true
 			}
 		}
 		if f.src == f.dst && !bad {
-			im.fail(name, r.line, 1, "flow", strconv.Itoa(f.src), "a host does not send to itself", "")
+			im.Fail(name, r.Line, 1, "flow", strconv.Itoa(f.src), "a host does not send to itself", "")
 		}
 		k := [3]int{f.src, f.dst, port}
 		if old := tuple[k]; old > 0 {
-			im.note(name, r.line, "same source, destination and port as line %d; it gets a queue pair and UDP source port of its own", old)
+			im.Note(name, r.Line, "same source, destination and port as line %d; it gets a queue pair and UDP source port of its own", old)
 		} else {
-			tuple[k] = r.line
+			tuple[k] = r.Line
 		}
 		if !bad {
 			im.rows = append(im.rows, f)
 		}
 	}
 	if len(outside) > 0 {
-		im.fail(name, at, 1, "hosts", "", fmt.Sprintf("hosts %s are not in a %d-node topology (ids 0..%d)", span(outside), im.nodes, im.nodes-1), "")
+		im.Fail(name, at, 1, "hosts", "", fmt.Sprintf("hosts %s are not in a %d-node topology (ids 0..%d)", span(outside), im.nodes, im.nodes-1), "")
 	}
 	if !sort.SliceIsSorted(im.rows, func(i, j int) bool { return im.rows[i].start < im.rows[j].start }) {
-		im.note(name, 1, "start times are not ascending; flows are sorted by (start, line)")
+		im.Note(name, 1, "start times are not ascending; flows are sorted by (start, line)")
 		sort.SliceStable(im.rows, func(i, j int) bool { return im.rows[i].start < im.rows[j].start })
 	}
 }
 
-func (im *importer) flow(name string, r row) (f flow, port int, ok bool) {
+func (im *importer) flow(name string, r intake.Row) (f flow, port int, ok bool) {
 	if im.opt.Tool == ConWeave {
-		if len(r.f) != 5 {
-			im.fail(name, r.line, 1, "flow", strings.Join(r.f, " "), "must be: src dst priority bytes start", "")
+		if len(r.F) != 5 {
+			im.Fail(name, r.Line, 1, "flow", strings.Join(r.F, " "), "must be: src dst priority bytes start", "")
 			return f, 0, false
 		}
-		r.f = []string{r.f[0], r.f[1], r.f[2], strconv.Itoa(len(im.rows) & 65535), r.f[3], r.f[4]}
+		r.F = []string{r.F[0], r.F[1], r.F[2], strconv.Itoa(len(im.rows) & 65535), r.F[3], r.F[4]}
 	}
-	if len(r.f) != 6 {
-		im.fail(name, r.line, 1, "flow", strings.Join(r.f, " "), "must be: src dst priority port bytes start", "")
+	if len(r.F) != 6 {
+		im.Fail(name, r.Line, 1, "flow", strings.Join(r.F, " "), "must be: src dst priority port bytes start", "")
 		return f, 0, false
 	}
 	ok = true
@@ -422,23 +368,23 @@ func (im *importer) flow(name string, r row) (f flow, port int, ok bool) {
 		hi int
 		w  string
 	}{{&f.src, maxNodes * 4, "src"}, {&f.dst, maxNodes * 4, "dst"}, {&f.pg, 7, "priority"}, {&port, 65535, "port"}} {
-		v, valid := number(r.f[i], x.hi)
+		v, valid := intake.Count(r.F[i], 0, x.hi)
 		if !valid {
-			im.fail(name, r.line, 1, x.w, r.f[i], fmt.Sprintf("must be 0..%d", x.hi), "")
+			im.Fail(name, r.Line, 1, x.w, r.F[i], fmt.Sprintf("must be 0..%d", x.hi), "")
 			ok = false
 		}
 		*x.to = v
 	}
-	size, err := strconv.ParseInt(r.f[4], 10, 64)
+	size, err := strconv.ParseInt(r.F[4], 10, 64)
 	if err != nil || size < 0 || size >= 1<<32 {
-		im.fail(name, r.line, 1, "bytes", r.f[4], "must be 0..4294967295", "")
+		im.Fail(name, r.Line, 1, "bytes", r.F[4], "must be 0..4294967295", "")
 		ok = false
 	}
-	start, err := topology.ParseDuration(r.f[5] + "s")
+	start, err := topology.ParseDuration(r.F[5] + "s")
 	if err != nil {
-		im.fail(name, r.line, 1, "start", r.f[5], "must be a time in seconds", "")
+		im.Fail(name, r.Line, 1, "start", r.F[5], "must be a time in seconds", "")
 		ok = false
 	}
-	f.line, f.size, f.start = r.line, size, start
+	f.line, f.size, f.start = r.Line, size, start
 	return f, port, ok
 }

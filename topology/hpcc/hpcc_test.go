@@ -13,7 +13,7 @@ const star = "4 1 3\n0\n0 1 100Gbps 0.001ms 0\n0 2 100Gbps 0.001ms 0\n0 3 25Gbps
 
 func run(t *testing.T, topo, flows, conf string, lenient bool) (*Result, error) {
 	t.Helper()
-	return Import(Options{Topology: File{"t.txt", []byte(topo)}, Flows: File{"f.txt", []byte(flows)}, Config: File{"c.txt", []byte(conf)}, Lenient: lenient})
+	return Import(Options{Topology: File{Name: "t.txt", Text: []byte(topo)}, Flows: File{Name: "f.txt", Text: []byte(flows)}, Config: File{Name: "c.txt", Text: []byte(conf)}, Lenient: lenient})
 }
 
 func mustLoad(t *testing.T, r *Result) *topology.Plan {
@@ -104,7 +104,7 @@ func shared(t *testing.T, name string) File {
 	if err != nil {
 		t.Skipf("stock input %s is not here", name)
 	}
-	return File{name, text}
+	return File{Name: name, Text: text}
 }
 
 // TestStockPair is report case C36: the pair as published contradicts itself.
@@ -147,7 +147,7 @@ func FuzzImport(f *testing.F) {
 			return
 		}
 		for _, lenient := range []bool{false, true} {
-			r, err := Import(Options{Topology: File{"t", []byte(topo)}, Flows: File{"f", []byte(flows)}, Config: File{"c", []byte(conf)}, Lenient: lenient})
+			r, err := Import(Options{Topology: File{Name: "t", Text: []byte(topo)}, Flows: File{Name: "f", Text: []byte(flows)}, Config: File{Name: "c", Text: []byte(conf)}, Lenient: lenient})
 			if err != nil || len(r.YAML) == 0 {
 				continue
 			}

@@ -78,7 +78,7 @@ func (im *importer) renderTopology(b *bytes.Buffer) {
 	for id := range im.nodes {
 		switch {
 		case !linked[id]:
-			im.note(im.opt.Topology.Name, 1, "node %d has no link and is left out", id)
+			im.Note(im.opt.Topology.Name, 1, "node %d has no link and is left out", id)
 		case im.isSw[id]:
 			fmt.Fprintf(b, "    - {name: %s, kind: %s}\n", im.name(id), im.role[id])
 		default:

@@ -11,8 +11,8 @@ import (
 // TestConWeave reads rows without a port, of several files, as one trace.
 func TestConWeave(t *testing.T) {
 	o := Options{
-		Tool: ConWeave, Topology: File{"t.txt", []byte(star)},
-		Flows: File{"a.txt", []byte("2\n1 2 3 1000 0.2\n2 3 3 2000 0.1\n")}, More: []File{{"b.txt", []byte("1\n3 1 3 3000 0.15\n")}},
+		Tool: ConWeave, Topology: File{Name: "t.txt", Text: []byte(star)},
+		Flows: File{Name: "a.txt", Text: []byte("2\n1 2 3 1000 0.2\n2 3 3 2000 0.1\n")}, More: []File{{Name: "b.txt", Text: []byte("1\n3 1 3 3000 0.15\n")}},
 	}
 	r, err := Import(o)
 	if err != nil {
@@ -35,7 +35,7 @@ func TestConWeave(t *testing.T) {
 
 // TestConWeaveLeafSpine loads the peer's own topology of 128 hosts.
 func TestConWeaveLeafSpine(t *testing.T) {
-	r, err := Import(Options{Tool: ConWeave, Topology: shared(t, "conweave_leaf_spine_128_100G_OS2.txt"), Flows: File{"f.txt", []byte("1\n0 127 3 1000000 2.0\n")}})
+	r, err := Import(Options{Tool: ConWeave, Topology: shared(t, "conweave_leaf_spine_128_100G_OS2.txt"), Flows: File{Name: "f.txt", Text: []byte("1\n0 127 3 1000000 2.0\n")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ const simAI = "4 1 %d 1 3 H100\n0\n0 1 100Gbps 0.001ms 0\n0 2 100Gbps 0.001ms 0\
 // thresholds that fall with the rate are a warning, a rate without thresholds
 // is an error in every build.
 func TestSimAI(t *testing.T) {
-	o := Options{Topology: File{"t.txt", []byte(fmt.Sprintf(simAI, 0, "100Gbps"))}, Flows: File{"f.txt", []byte("1\n1 2 3 100 1000 0\n")}}
+	o := Options{Topology: File{Name: "t.txt", Text: []byte(fmt.Sprintf(simAI, 0, "100Gbps"))}, Flows: File{Name: "f.txt", Text: []byte("1\n1 2 3 100 1000 0\n")}}
 	if _, err := Import(o); err != nil {
 		t.Fatalf("0 NVSwitches: %v", err)
 	}

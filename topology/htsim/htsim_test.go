@@ -53,7 +53,7 @@ const pair = "Nodes 8\nConnections 2\n0->7 start 0 size 2000\n1->7 id 4 start 0 
 
 func load(t *testing.T, topo, cm, unit string) (*topology.Plan, *Result) {
 	t.Helper()
-	r, err := Import(Options{Topology: File{"t.topo", []byte(topo)}, Matrix: File{"m.cm", []byte(cm)}, Unit: unit})
+	r, err := Import(Options{Topology: File{Name: "t.topo", Text: []byte(topo)}, Matrix: File{Name: "m.cm", Text: []byte(cm)}, Unit: unit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestThreeTiers(t *testing.T) {
 // TestUnit demands the unit of start values as soon as one is not 0.
 func TestUnit(t *testing.T) {
 	cm := "Nodes 8\nConnections 3\n0->1 start 2 size 1000\n2->3 start 3 size 1000\n4->5 start 4 size 1000\n"
-	_, err := Import(Options{Topology: File{"t.topo", []byte(tiny)}, Matrix: File{"m.cm", []byte(cm)}})
+	_, err := Import(Options{Topology: File{Name: "t.topo", Text: []byte(tiny)}, Matrix: File{Name: "m.cm", Text: []byte(cm)}})
 	if err == nil || !strings.Contains(err.Error(), "m.cm:3") || !strings.Contains(err.Error(), "--unit us or --unit ps") {
 		t.Errorf("without a unit: %v", err)
 	}
@@ -132,7 +132,7 @@ func TestRefused(t *testing.T) {
 		{tiny, strings.Replace(pair, "size 3000", "", 1), "size"},
 		{tiny, strings.Replace(pair, "start 0 size 3000", "trigger 1 size 3000", 1), "triggers"},
 	} {
-		_, err := Import(Options{Topology: File{"t.topo", []byte(c.topo)}, Matrix: File{"m.cm", []byte(c.cm)}})
+		_, err := Import(Options{Topology: File{Name: "t.topo", Text: []byte(c.topo)}, Matrix: File{Name: "m.cm", Text: []byte(c.cm)}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
@@ -176,6 +176,6 @@ func FuzzImport(f *testing.F) {
 		if len(topo) > 2000 || len(cm) > 2000 {
 			return
 		}
-		_, _ = Import(Options{Topology: File{"t", []byte(topo)}, Matrix: File{"m", []byte(cm)}, Unit: unit, Lenient: true})
+		_, _ = Import(Options{Topology: File{Name: "t", Text: []byte(topo)}, Matrix: File{Name: "m", Text: []byte(cm)}, Unit: unit, Lenient: true})
 	})
 }

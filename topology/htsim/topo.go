@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/topology/internal/intake"
 )
 
 var topoKeys = []string{
@@ -17,17 +18,17 @@ var topoKeys = []string{
 func (im *importer) topo() {
 	name := im.opt.Topology.Name
 	want, at := 0, -1
-	for _, r := range split(im.opt.Topology.Text) {
-		key := r.f[0]
-		if len(r.f) != 2 {
-			im.fail(name, r.line, 1, key, strings.Join(r.f[1:], " "), "must be a key and one value", "")
+	for _, r := range intake.Split(im.opt.Topology.Text, "#") {
+		key := r.F[0]
+		if len(r.F) != 2 {
+			im.Fail(name, r.Line, 1, key, strings.Join(r.F[1:], " "), "must be a key and one value", "")
 			continue
 		}
 		bad := func(lo, hi int) {
-			im.fail(name, r.line, len(key)+2, key, r.f[1], fmt.Sprintf("must be a whole number %d..%d", lo, hi), "")
+			im.Fail(name, r.Line, len(key)+2, key, r.F[1], fmt.Sprintf("must be a whole number %d..%d", lo, hi), "")
 		}
 		num := func(to *int, lo, hi int) {
-			if v, ok := count(r.f[1], lo, hi); ok {
+			if v, ok := intake.Count(r.F[1], lo, hi); ok {
 				*to = v
 				return
 			}
@@ -42,14 +43,14 @@ func (im *importer) topo() {
 			num(&im.pod, 1, maxNodes)
 		case "tier":
 			at = len(im.tiers)
-			if v, ok := count(r.f[1], 0, 2); !ok || v != at {
-				im.fail(name, r.line, 1, key, r.f[1], fmt.Sprintf("tiers come in order; the next is %d", at), strconv.Itoa(at))
+			if v, ok := intake.Count(r.F[1], 0, 2); !ok || v != at {
+				im.Fail(name, r.Line, 1, key, r.F[1], fmt.Sprintf("tiers come in order; the next is %d", at), strconv.Itoa(at))
 				return
 			}
-			im.tiers = append(im.tiers, tier{line: r.line, bundle: 1})
+			im.tiers = append(im.tiers, tier{line: r.Line, bundle: 1})
 		default:
 			if at < 0 {
-				im.fail(name, r.line, 1, key, r.f[1], "is not known before the first Tier; known are "+strings.Join(topoKeys, ", "), "")
+				im.Fail(name, r.Line, 1, key, r.F[1], "is not known before the first Tier; known are "+strings.Join(topoKeys, ", "), "")
 				continue
 			}
 			im.tierKey(name, r, &im.tiers[at], num)
@@ -59,9 +60,9 @@ func (im *importer) topo() {
 }
 
 // tierKey takes a line of a tier's block.
-func (im *importer) tierKey(name string, r row, t *tier, num func(*int, int, int)) {
+func (im *importer) tierKey(name string, r intake.Row, t *tier, num func(*int, int, int)) {
 	var n int
-	switch strings.ToLower(r.f[0]) {
+	switch strings.ToLower(r.F[0]) {
 	case "downlink_speed_gbps":
 		num(&n, 1, 10000)
 		t.rate = clock.Rate(n) * clock.Gbps
@@ -80,19 +81,19 @@ func (im *importer) tierKey(name string, r row, t *tier, num func(*int, int, int
 		num(&n, 0, 1_000_000_000)
 		t.pipe = clock.Duration(n) * clock.Nanosecond
 	case "queue_down", "queue_up":
-		im.note(name, r.line, "%s: the shared buffer of the switch is used instead", r.f[0])
+		im.Note(name, r.Line, "%s: the shared buffer of the switch is used instead", r.F[0])
 	default:
-		im.fail(name, r.line, 1, r.f[0], r.f[1], "is not known; known are "+strings.Join(topoKeys, ", "), "")
+		im.Fail(name, r.Line, 1, r.F[0], r.F[1], "is not known; known are "+strings.Join(topoKeys, ", "), "")
 	}
 }
 
 // checkTopo compares the figures with one another.
 func (im *importer) checkTopo(name string, want int) {
-	if len(im.errs) > 0 {
+	if len(im.Errs) > 0 {
 		return
 	}
 	bad := func(line int, field string, v int, msg string) {
-		im.fail(name, line, 1, field, strconv.Itoa(v), msg, "")
+		im.Fail(name, line, 1, field, strconv.Itoa(v), msg, "")
 	}
 	switch {
 	case im.nodes == 0:
@@ -132,7 +133,7 @@ func (im *importer) checkTopo(name string, want int) {
 		t := &im.tiers[i]
 		below, above := clock.Rate(t.down)*t.rate, clock.Rate(t.up)*im.tiers[i+1].rate
 		if t.over > 0 && below != clock.Rate(t.over)*above {
-			im.note(name, t.line, "Oversubscribed %d, but the links give %s below and %s above; the links count", t.over, below, above)
+			im.Note(name, t.line, "Oversubscribed %d, but the links give %s below and %s above; the links count", t.over, below, above)
 		}
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -21,7 +23,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	c := exec.Command(path, args[2:]...)
 	c.Dir = ts.Getenv("WORK")
-	c.Env = append(os.Environ(), "HOME="+c.Dir)
+	c.Env = append(os.Environ(), "HOME="+c.Dir, "ROCEMU_CONTEXTS="+ts.Getenv("ROCEMU_CONTEXTS"))
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
 	runErr := c.Run()
@@ -33,4 +35,20 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got := c.ProcessState.ExitCode(); got != want {
 		ts.Fatalf("exit code %d, want %d\nstdout:\n%s\nstderr:\n%s", got, want, out.String(), errs.String())
 	}
+}
+
+// eventually runs a program again and again until it succeeds and its output
+// matches: eventually PATTERN PROGRAM ARG...
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: eventually PATTERN PROGRAM ARG...")
+	}
+	want, err := regexp.Compile(args[0])
+	ts.Check(err)
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if ts.Exec(args[1], args[2:]...) == nil && want.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+	}
+	ts.Fatalf("never %q:\n%s%s", args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 }
