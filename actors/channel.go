@@ -3,9 +3,7 @@ package actors
 import (
 	"fmt"
 	"sort"
-	"unsafe"
 
-	"github.com/rocemu/rocemu/actors/mem"
 	"github.com/rocemu/rocemu/actors/snap"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/wire"
@@ -178,19 +176,6 @@ type Outbox struct {
 	first clock.Time // no frame may arrive earlier
 	ch    []*Channel // by port number - 1
 	w     *scratch
-}
-
-// Hint asks for the memory that the next Send on a port touches, near = false
-// first, near = true when that has had time to come.
-func (o *Outbox) Hint(port int, near bool) {
-	c := o.ch[port-1]
-	if !near {
-		mem.Prefetch(unsafe.Pointer(&c.tail), 2)
-		return
-	}
-	if c.ti < chunkFrames {
-		mem.Of(&c.tail.f[c.ti])
-	}
 }
 
 // Send puts a frame on the cable of a port. f.At is the arrival at the

@@ -266,16 +266,6 @@ func (in *Inbox) Peek() (at clock.Time, port int, ok bool) {
 	return e.at, int(e.ch.dstPort), true
 }
 
-// Ahead returns the frame that comes k after the one Peek names in this window,
-// and its port; nil when there is none. It is for hints to the caches.
-func (in *Inbox) Ahead(k int) (port int, f *wire.Frame) {
-	if in.pos+k >= len(in.ev) {
-		return 0, nil
-	}
-	e := &in.ev[in.pos+k]
-	return int(e.ch.dstPort), e.f
-}
-
 // Pop takes the frame that Peek named. The pointer is valid until the window's
 // end and the frame may be changed in place. It panics when there is none.
 func (in *Inbox) Pop() *wire.Frame {

@@ -47,8 +47,6 @@ type Switch struct {
 	copied   Count // frames that flooding made
 	lastWork clock.Time
 	cut      bool
-	hints    bool // ask for memory ahead
-	ahead    ahead
 	down     bool
 	watched  bool // some port has a watchdog
 	ecnOff   bool
@@ -174,7 +172,6 @@ func New(plan *topology.Plan, dev int32, o Options) *Switch {
 		chain: actors.NewChain(plan.Seed, d.Name), cut: d.Switch.CutThrough,
 		faults: o.Faults, maxRec: o.MaxRecords, timeline: o.Timeline, adopted: clock.Never,
 	}
-	s.hints = len(plan.Devices) >= hintDevices
 	if s.maxRec == 0 {
 		s.maxRec = DefaultRecords
 	}
@@ -287,9 +284,6 @@ func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, s
 		switch {
 		case at < end && at <= tw && at <= tt:
 			last = at
-			if s.hints {
-				s.hint(in, out)
-			}
 			s.arrive(at, pn, in.Pop(), out)
 		case tw < end && tw <= tt:
 			last = tw
