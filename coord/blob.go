@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -24,6 +25,15 @@ type Blobs interface {
 // sweeper is a store that can forget blobs nobody refers to.
 type sweeper interface {
 	sweep(ctx context.Context, keep map[string]bool, older time.Time) error
+}
+
+// disk is the store of one process; others read from it piece by piece.
+type disk interface {
+	Blobs
+	sweeper
+	// piece is what lies at an offset, at most syncPiece, unchecked, and the
+	// size of the whole.
+	piece(sum string, offset int) (b []byte, total int, err error)
 }
 
 // sweepAge protects blobs whose ledger entry is still on its way.
@@ -139,6 +149,24 @@ func (d DirBlobs) Get(_ context.Context, sum string) ([]byte, error) {
 	return checked(sum, b)
 }
 
+func (d DirBlobs) piece(sum string, offset int) ([]byte, int, error) {
+	f, err := os.Open(filepath.Join(string(d), sum))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	if int64(offset) >= st.Size() {
+		return nil, 0, io.EOF
+	}
+	b := make([]byte, min(syncPiece, st.Size()-int64(offset)))
+	_, err = f.ReadAt(b, int64(offset))
+	return b, int(st.Size()), err
+}
+
 // jsBlobs keeps blobs in a JetStream object store. Its acknowledgements are not
 // trusted: Put reads back.
 type jsBlobs struct{ os jetstream.ObjectStore }
@@ -225,7 +253,7 @@ func (j jsBlobs) Get(ctx context.Context, sum string) ([]byte, error) {
 // write counts when all shared stores took it; the local one is a bonus. What
 // no store has may still be on another process's disk.
 type layered struct {
-	local  Blobs
+	local  disk
 	shared []Blobs
 	peers  peerBlobs
 }
@@ -258,7 +286,7 @@ func (l layered) Get(ctx context.Context, sum string) ([]byte, error) {
 		}
 		errs = errors.Join(errs, err)
 	}
-	if l.peers.nc == nil || ctx.Err() != nil {
+	if l.peers.bus == nil || ctx.Err() != nil {
 		return nil, errs
 	}
 	if b, err = l.peers.Get(ctx, sum); err != nil {

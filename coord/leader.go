@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/rocemu/rocemu/clock"
 )
 
@@ -54,7 +52,7 @@ func newLeader(n *Node) *leader {
 	return &leader{n: n, beats: map[string]*seen{}, ckpts: map[int]ckptReport{}, wake: make(chan struct{}, 1), layout: make(chan layoutDone, 1)}
 }
 
-func (l *leader) onBeat(m *nats.Msg) {
+func (l *leader) onBeat(m *request) {
 	var h heartbeat
 	if json.Unmarshal(m.Data, &h) != nil || h.Member.Name == "" || len(h.Member.Name) > 256 {
 		return
@@ -73,7 +71,7 @@ func (l *leader) onBeat(m *nats.Msg) {
 	l.poke()
 }
 
-func (l *leader) onReport(m *nats.Msg) {
+func (l *leader) onReport(m *request) {
 	var k ckptReport
 	if json.Unmarshal(m.Data, &k) != nil || k.Slot < 0 || !validSum(k.Blob.Sum) {
 		return
@@ -184,7 +182,7 @@ func (l *leader) found() {
 	if c.leader() != "" || c.bootstrapped() {
 		return
 	}
-	voters := map[string]string{l.n.cfg.Name: c.addr}
+	voters := map[string]string{l.n.cfg.Name: c.told()}
 	l.mu.Lock()
 	for name, b := range l.beats {
 		if b.Member.Raft != "" {
@@ -248,6 +246,8 @@ func (l *leader) members() {
 		}
 	}
 	l.mu.Unlock()
+	byName(in)
+	byName(out)
 	for _, b := range in {
 		m := b.Member
 		if old, ok := known[m.Name]; ok && old.Up && old.Boot != m.Boot { // it came back before it was missed
@@ -262,6 +262,11 @@ func (l *leader) members() {
 		l.n.log.Warn("member is silent", "member", b.Member.Name, "for", now.Sub(b.at))
 		l.commit(&Entry{Kind: KindEvict, To: b.Member.Name, Why: "silent"})
 	}
+}
+
+// byName orders members: what a leader does must not hang on a map's order.
+func byName(l []*seen) {
+	sort.Slice(l, func(i, j int) bool { return l[i].Member.Name < l[j].Member.Name })
 }
 
 // replace renews the slots of a member that was started again under its name.

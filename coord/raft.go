@@ -39,7 +39,6 @@ type consensus struct {
 	store *store
 	trans *raft.NetworkTransport
 	addr  string
-	name  string
 }
 
 // fsm adapts a Replica to raft.FSM.
@@ -119,7 +118,7 @@ func openRaft(c raftConfig, rep *Replica) (*consensus, error) {
 		st.Close()
 		return nil, fmt.Errorf("raft: %w", err)
 	}
-	return &consensus{raft: r, rep: rep, store: st, trans: trans, addr: told, name: c.name}, nil
+	return &consensus{raft: r, rep: rep, store: st, trans: trans, addr: told}, nil
 }
 
 // bootstrapped reports whether the voter knows a cluster already.
@@ -165,6 +164,8 @@ func (c *consensus) propose(b []byte, wait time.Duration) (Result, error) {
 // since its heartbeats go on (raft#503); the process has to go.
 var errHung = errors.New("coord: the leader's disk does not answer")
 
+func (c *consensus) told() string { return c.addr }
+
 func (c *consensus) leads() bool { return c.raft.State() == raft.Leader }
 
 func (c *consensus) leader() string {
@@ -192,6 +193,10 @@ func (c *consensus) close() {
 	if c.leads() {
 		_ = c.raft.LeadershipTransfer().Error()
 	}
+	c.kill()
+}
+
+func (c *consensus) kill() {
 	_ = c.raft.Shutdown().Error()
 	c.trans.Close()
 	c.store.Close()
