@@ -231,10 +231,13 @@ func storeBlob(ctx context.Context, to Blobs, b []byte, limit time.Duration) (st
 // Put implements Blobs.
 func (j jsBlobs) Put(ctx context.Context, b []byte) (string, error) {
 	sum := SumOf(b)
-	if _, err := j.os.GetInfo(ctx, sum); err != nil {
-		if _, err := j.os.PutBytes(ctx, sum, b); err != nil {
-			return "", fmt.Errorf("coord: object store: %w", err)
-		}
+	if _, err := j.os.GetInfo(ctx, sum); err == nil {
+		if _, err = j.Get(ctx, sum); err == nil {
+			return sum, nil
+		} // damaged: what was stored wrongly once must not stay so
+	}
+	if _, err := j.os.PutBytes(ctx, sum, b); err != nil {
+		return "", fmt.Errorf("coord: object store: %w", err)
 	}
 	_, err := j.Get(ctx, sum)
 	return sum, err
