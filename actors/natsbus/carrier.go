@@ -81,7 +81,7 @@ type peer struct {
 	asked  time.Time
 	wait   time.Duration
 	until  uint64 // last window asked for
-	gone   bool
+	gone   uint64 // latest window it said it has collected, plus one
 }
 
 // New joins the run; it subscribes before it returns.
@@ -305,9 +305,6 @@ func (c *Carrier) await(ctx context.Context, src int, n uint64) (*assembly, erro
 			if a := p.parts[n]; a != nil && a.done != nil {
 				return a, nil
 			}
-			if p.gone {
-				return nil, &GapError{Src: src, From: n, To: max(n, p.head)}
-			}
 			if p.head > n+1 && p.until < n && time.Since(p.asked) > nakMin/4 { // it is known to exist
 				c.ask(src, n)
 			}
@@ -318,7 +315,7 @@ func (c *Carrier) await(ctx context.Context, src int, n uint64) (*assembly, erro
 			return nil, ctx.Err()
 		case <-timer.C:
 			if time.Since(start) > c.cfg.GiveUp {
-				return nil, &GapError{Src: src, From: n, To: max(n, p.head), Waited: c.cfg.GiveUp}
+				return nil, &GapError{Src: src, From: n, To: max(n, p.head), Waited: c.cfg.GiveUp, Gone: p.gone == n+1}
 			}
 			c.ask(src, n)
 			p.wait = min(2*p.wait, nakSlow)
@@ -355,7 +352,9 @@ func (c *Carrier) accept(m *nats.Msg) error {
 	c.stats.bytesIn.Add(uint64(len(m.Data)))
 	p := &c.peers[h.src]
 	if h.kind == kindGone {
-		p.gone = h.n == p.next
+		// Who says so may be an incarnation that has not heard of its successor
+		// yet: after a rollback the successor makes the batch again.
+		p.gone = max(p.gone, h.n+1)
 		return nil
 	}
 	if h.kind != kindBatch {
