@@ -124,13 +124,6 @@ func (l *leader) elected() {
 	for _, b := range l.beats {
 		b.at = now
 	}
-	l.n.rep.View(func(s *State) {
-		for name, m := range s.Members {
-			if m.Up && l.beats[name] == nil {
-				l.beats[name] = &seen{heartbeat: heartbeat{Member: *m}, at: now}
-			}
-		}
-	})
 	l.mu.Unlock()
 	l.grants, l.balance = granter{}, balancer{}
 	l.lastCk = now
@@ -234,6 +227,11 @@ func (l *leader) members() {
 	})
 	now := time.Now()
 	l.mu.Lock()
+	for name, m := range known { // not heard yet: its time begins when the ledger's copy here has it, which may be after the election
+		if m.Up && l.beats[name] == nil {
+			l.beats[name] = &seen{heartbeat: heartbeat{Member: m}, at: now}
+		}
+	}
 	var in, out []*seen
 	for name, b := range l.beats {
 		k, ok := known[name]
