@@ -65,6 +65,7 @@ func (w *simWorld) verdict(res *simResult) (why string) {
 		return fmt.Sprintf("the run is %s: %s", run.Phase, run.Why)
 	}
 	w.checkCommands(&run)
+	w.checkCopies()
 	if got, want := run.Digest(), w.oracle(&run); got != want {
 		return fmt.Sprintf("digest %s, oracle %s", got, want)
 	}
@@ -102,9 +103,10 @@ func TestSimulatedCluster(t *testing.T) {
 			trace = b
 		}
 	}
+	most := int(simNumber("SIM_FAILURES", 10))
 	t0, failed, steps, ckpts, moves := time.Now(), 0, 0, 0, 0
 	harms := map[string]int{}
-	for seed := first; seed < first+n && failed < 10; seed++ {
+	for seed := first; seed < first+n && failed < most; seed++ {
 		r := simulate(t, seed, trace)
 		steps, ckpts, moves = steps+r.steps, ckpts+r.ckpts, moves+r.moves
 		for k, v := range r.harms {

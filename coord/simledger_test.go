@@ -162,6 +162,10 @@ func (w *simWorld) append(b []byte) {
 	r := w.led.truth.Apply(b)
 	w.trace.add(w.now(), fmt.Sprintf("entry %d is %s: %v", len(w.led.log), b, r))
 	w.checkEntry(before, b, r)
+	if w.led.truth.View(func(s *State) { w.running = w.running || s.Run != nil && s.Run.Phase == Running }); w.running && !w.began {
+		w.began = true
+		w.placed()
+	}
 	for _, q := range w.procs {
 		if q.votes && q.life != nil {
 			w.pump(q.life)
@@ -255,6 +259,22 @@ func (w *simWorld) elect() {
 	l := can[w.rng.IntN(len(can))]
 	w.trace.add(w.now(), l.id+" leads")
 	w.setLeader(l)
+}
+
+// checkCopies: the same entries give the same state everywhere.
+func (w *simWorld) checkCopies() {
+	var want []byte
+	w.led.truth.View(func(s *State) { want, _ = s.Encode() })
+	for _, p := range w.procs {
+		if p.life == nil {
+			continue
+		}
+		p.life.node.rep.View(func(s *State) {
+			if b, _ := s.Encode(); s.Seq == uint64(len(w.led.log)) && !bytes.Equal(b, want) {
+				w.violate("the ledger's state in %s is %s, not %s", p.life.id, b, want)
+			}
+		})
+	}
 }
 
 // ledgerBefore is what checkEntry compares with.

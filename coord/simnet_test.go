@@ -129,10 +129,11 @@ func (s *simSub) Close() error {
 type simControl struct{ l *simLife }
 
 func (c simControl) Publish(subject string, data []byte) error { return c.l.publish(subject, "", data) }
-func (c simControl) PublishMessage(m Message) error            { return c.Publish(m.Subject, m.Data) }
-func (c simControl) MaxPayload() int                           { return 1 << 20 }
-func (c simControl) Flush(time.Duration) error                 { return nil }
-func (c simControl) Close()                                    {}
+
+func (c simControl) PublishMessage(m Message) error { return c.Publish(m.Subject, m.Data) }
+func (c simControl) MaxPayload() int                { return 1 << 20 }
+func (c simControl) Flush(time.Duration) error      { return nil }
+func (c simControl) Close()                         {}
 
 func (c simControl) Subscribe(subject, queue string, h func(*request)) error {
 	s := &simSub{l: c.l, subject: subject, queue: queue, q: make(chan *request, 1<<12)}

@@ -24,8 +24,9 @@ type simPlan struct {
 	giveUp   time.Duration
 	retain   int
 	patience time.Duration // from the last harm to the end
-	span     time.Duration // in which harms and commands fall
+	span     time.Duration // in which the first harms and commands fall
 	run      RunSpec
+	net      simWeather
 }
 
 func newSimWorld(seed uint64) *simWorld {
@@ -43,8 +44,8 @@ func newSimWorld(seed uint64) *simWorld {
 	}
 	w.lose("the beginning")
 	w.command(10*time.Millisecond, Entry{Kind: KindSubmit, Run: simRun, Spec: &w.plan.run})
-	w.commands()
-	w.nemesis()
+	w.commands(w.rng.IntN(6), w.plan.span)
+	w.nemesis(w.rng.IntN(4), w.plan.span)
 	w.beat()
 	return w
 }
@@ -64,26 +65,34 @@ func (w *simWorld) decide() {
 	if r.IntN(3) == 0 {
 		p.torn = 2 + r.Uint64N(30)
 	}
-	p.disk = w.draw(100*time.Microsecond, 200*time.Millisecond)
+	p.disk = w.draw(100*time.Microsecond, 3*time.Second)
 	p.giveUp, p.patience = 2*time.Minute, 4*time.Minute
 	p.retain = 64 << 20
 	p.span = w.draw(300*time.Millisecond, 10*time.Second)
-	p.run = RunSpec{ID: simRun, Files: []File{{Name: "f", Text: p.text}}, Batch: r.IntN(2) == 0, CkptMS: 20 + r.IntN(400)}
+	p.run = RunSpec{ID: simRun, Files: []File{{Name: "f", Text: p.text}}, Batch: r.IntN(2) == 0, CkptMS: 20 + r.IntN(300)}
 	if r.IntN(4) > 0 {
 		p.run.Members = p.agents
 	}
-	w.net = simWeather{lo: 20 * time.Microsecond, hi: w.draw(200*time.Microsecond, 8*time.Millisecond)}
+	w.net = simWeather{lo: 20 * time.Microsecond, hi: w.draw(200*time.Microsecond, 30*time.Millisecond)}
 	if r.IntN(3) > 0 {
 		w.net.loss, w.net.dup = 0.02*r.Float64(), 0.1*r.Float64()
 	}
+	p.net = w.net
 	w.led.applyHi = w.draw(2*time.Millisecond, 400*time.Millisecond)
 }
 
+// placed is when most harm begins: while the run runs.
+func (w *simWorld) placed() {
+	span := w.draw(50*time.Millisecond, 4*time.Second)
+	w.commands(w.rng.IntN(10), span)
+	w.nemesis(w.rng.IntN(8), span)
+}
+
 // commands plans what the client asks for.
-func (w *simWorld) commands() {
-	in := func() time.Duration { return time.Duration(w.rng.Int64N(int64(w.plan.span))) }
-	for i := range w.rng.IntN(12) {
-		f := &Fault{Text: fmt.Sprintf("disturb %d %d", w.rng.IntN(w.plan.spec.Relays), i+1)}
+func (w *simWorld) commands(faults int, span time.Duration) {
+	in := func() time.Duration { return time.Duration(w.rng.Int64N(int64(span))) }
+	for range faults {
+		f := &Fault{Text: fmt.Sprintf("disturb %d %d", w.rng.IntN(w.plan.spec.Relays), len(w.client.cmds)+1)}
 		if w.chance(0.3) {
 			f.Want = clock.Time(w.rng.Int64N(int64(300 * clock.Microsecond)))
 		}
@@ -102,8 +111,8 @@ func (w *simWorld) commands() {
 	}
 }
 
-// nemesis plans the harm.
-func (w *simWorld) nemesis() {
+// nemesis plans n harms.
+func (w *simWorld) nemesis(n int, span time.Duration) {
 	kinds := []struct {
 		name string
 		odds int
@@ -126,19 +135,19 @@ func (w *simWorld) nemesis() {
 	for _, k := range kinds {
 		odds += k.odds
 	}
-	for range w.rng.IntN(10) {
+	for range n {
 		x := w.rng.IntN(odds)
 		i := 0
 		for ; x >= kinds[i].odds; i++ {
 			x -= kinds[i].odds
 		}
 		k := kinds[i]
-		w.at(30*time.Millisecond+time.Duration(w.rng.Int64N(int64(w.plan.span))), "harm: "+k.name, func() {
+		w.at(30*time.Millisecond+time.Duration(w.rng.Int64N(int64(span))), "harm: "+k.name, func() {
 			w.harms[k.name]++
 			w.calm = max(w.calm, w.now()+k.do())
 		})
 	}
-	w.calm = max(w.calm, w.plan.span)
+	w.calm = max(w.calm, w.now()+span)
 }
 
 // victim is a process that is up, nil when there is none.
@@ -161,9 +170,30 @@ func (w *simWorld) harmKill() time.Duration {
 		return 0
 	}
 	w.kill(l, "harm")
+	if w.chance(0.25) && w.spare(l.proc) {
+		w.harms["kill for good"]++
+		l.proc.gone = true
+		return 0
+	}
 	d := w.draw(20*time.Millisecond, 6*time.Second)
 	w.restart(l.proc, d, w.chance(0.25))
 	return d
+}
+
+// spare reports whether the run can go on without a process for good: it is
+// placed, others run slots, and no voter is lost.
+func (w *simWorld) spare(p *simProc) (ok bool) {
+	rest := w.plan.agents
+	if !w.plan.pure {
+		rest += w.plan.voters
+	}
+	for _, q := range w.procs {
+		if q.gone {
+			rest--
+		}
+	}
+	w.led.truth.View(func(s *State) { ok = s.Run != nil && s.Run.Phase == Running })
+	return ok && rest > 1 && !p.votes
 }
 
 func (w *simWorld) harmKillAll() (last time.Duration) {
@@ -337,9 +367,13 @@ func (w *simWorld) harmStore() time.Duration {
 
 // harmStorm is a bus that loses and delays a lot.
 func (w *simWorld) harmStorm() time.Duration {
-	old := w.net
+	w.storms++
 	w.net.loss, w.net.dup, w.net.hi = 0.25*w.rng.Float64(), 0.3*w.rng.Float64(), w.draw(5*time.Millisecond, 300*time.Millisecond)
 	d := w.draw(50*time.Millisecond, 4*time.Second)
-	w.at(d, "the storm is over", func() { w.net = old })
+	w.at(d, "the storm is over", func() {
+		if w.storms--; w.storms == 0 {
+			w.net = w.plan.net
+		}
+	})
 	return d
 }

@@ -61,6 +61,7 @@ type simWorld struct {
 	procs  []*simProc
 	led    simLedger
 	net    simWeather
+	storms int
 	events simEvents
 	seq    int
 	steps  int
@@ -71,7 +72,8 @@ type simWorld struct {
 	calm   time.Duration // instant of the last harm's end
 	bad    []string      // broken invariants
 	ckpts  int
-	nodes  int // commits of checkpoints
+
+	running, began bool // the run is placed; harm to it is planned
 
 	mu      sync.Mutex // guards what nodes leave for the driver
 	out     []simMsg
@@ -253,6 +255,7 @@ type simProc struct {
 	life  *simLife // nil while it is down
 	files map[string]simFile
 	full  bool // writes fail
+	gone  bool // it never comes back
 }
 
 type simFile struct {
@@ -381,7 +384,7 @@ func (w *simWorld) restart(p *simProc, in time.Duration, wiped bool) {
 		what += " with an empty disk"
 	}
 	w.at(in, what, func() {
-		if p.life != nil {
+		if p.life != nil || p.gone {
 			return
 		}
 		if wiped {
