@@ -2,9 +2,11 @@ package coord
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"sort"
 	"strconv"
 	"strings"
@@ -82,8 +84,30 @@ func simNumber(name string, n uint64) uint64 {
 	return n
 }
 
+// simTraceTo is where the trace of a single seed goes.
+func simTraceTo(t *testing.T) io.Writer {
+	name := os.Getenv("SIM_TRACE")
+	if name == "" {
+		if testing.Verbose() {
+			return os.Stdout
+		}
+		return nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := bufio.NewWriter(f)
+	t.Cleanup(func() {
+		if err := errors.Join(b.Flush(), f.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
 // TestSimulatedCluster runs SIM_SEEDS seeds from SIM_FIRST on, or the one seed
-// SIM_SEED, whose trace goes to the file SIM_TRACE.
+// SIM_SEED, whose trace goes to the file SIM_TRACE or, with -v, to the output.
 func TestSimulatedCluster(t *testing.T) {
 	first, n := simNumber("SIM_FIRST", 1), simNumber("SIM_SEEDS", 40)
 	if testing.Short() {
@@ -91,17 +115,7 @@ func TestSimulatedCluster(t *testing.T) {
 	}
 	var trace io.Writer
 	if one := simNumber("SIM_SEED", 0); one > 0 {
-		first, n = one, 1
-		if name := os.Getenv("SIM_TRACE"); name != "" {
-			f, err := os.Create(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			b := bufio.NewWriter(f)
-			defer b.Flush()
-			trace = b
-		}
+		first, n, trace = one, 1, simTraceTo(t)
 	}
 	most := int(simNumber("SIM_FAILURES", 10))
 	t0, failed, steps, ckpts, moves := time.Now(), 0, 0, 0, 0
@@ -128,11 +142,14 @@ func TestSimulatedCluster(t *testing.T) {
 	t.Logf("%d seeds in %v: %d events, %d checkpoints, %d moves; harm: %s", n, time.Since(t0).Round(time.Millisecond), steps, ckpts, moves, strings.Join(l, ", "))
 }
 
-// TestSimulationRepeats: a seed is one execution.
+// TestSimulationRepeats: a seed is one execution, on one processor and on all.
 func TestSimulationRepeats(t *testing.T) {
 	first, n := simNumber("SIM_FIRST", 1), simNumber("SIM_REPEATS", 6)
 	for seed := first; seed < first+n; seed++ {
-		a, b := simulate(t, seed, nil), simulate(t, seed, nil)
+		all := runtime.GOMAXPROCS(1)
+		a := simulate(t, seed, nil)
+		runtime.GOMAXPROCS(all)
+		b := simulate(t, seed, nil)
 		if a.sum != b.sum || a.lines != b.lines {
 			t.Errorf("seed %d gives %x in %d lines and %x in %d lines", seed, a.sum, a.lines, b.sum, b.lines)
 		}

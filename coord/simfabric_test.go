@@ -284,7 +284,7 @@ func (o simObjects) get(what, name string) ([]byte, uint64, error) {
 	}
 	o.l.w.mu.Lock()
 	defer o.l.w.mu.Unlock()
-	if o.l.w.away || o.l.cut != [2]bool{} {
+	if o.l.w.away || o.l.cut[simCtl] != (simCut{}) {
 		return nil, h, errSimAway
 	}
 	return o.l.w.shared[name], h, nil

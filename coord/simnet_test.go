@@ -52,6 +52,22 @@ type simSub struct {
 	q       chan *request
 }
 
+// simCut is what is wrong with a connection: nothing comes in, nothing goes out.
+type simCut struct{ in, out bool }
+
+// A process has two connections, as a node has.
+const (
+	simCtl = iota
+	simBatches
+)
+
+func simConn(subject string) int {
+	if strings.HasPrefix(subject, "emu.b.") || strings.HasPrefix(subject, "emu.n.") {
+		return simBatches
+	}
+	return simCtl
+}
+
 const simInbox = "_r "
 
 var errSimCut = errors.New("sim: not connected")
@@ -67,7 +83,7 @@ func (l *simLife) publish(subject, reply string, data []byte) error {
 	}
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	if l.cut[1] {
+	if l.cut[simConn(subject)].out {
 		return errSimCut
 	}
 	l.w.out = append(l.w.out, m)
@@ -82,7 +98,7 @@ func (l *simLife) subscribe(s *simSub) error {
 			return err
 		}
 		l.w.mu.Lock()
-		ok := l.cut == [2]bool{}
+		ok := l.cut[simConn(s.subject)] == (simCut{})
 		if ok {
 			l.subs = append(l.subs, s)
 		}
@@ -254,7 +270,7 @@ func (w *simWorld) deliver(m *simMsg, s *simSub) {
 	for _, x := range s.l.subs {
 		on = on || x == s
 	}
-	cut := s.l.cut[0]
+	cut := s.l.cut[simConn(s.subject)].in
 	w.mu.Unlock()
 	if !on || cut {
 		w.trace.add(w.now(), "not taken")
@@ -287,7 +303,7 @@ func (w *simWorld) answer(m *simMsg, id, what string) {
 			w.send(l, d, "-> "+what, func() {
 				w.mu.Lock()
 				ch := l.inbox[key]
-				if l.cut[0] {
+				if l.cut[simCtl].in {
 					ch = nil
 				}
 				w.mu.Unlock()
@@ -306,7 +322,7 @@ func (w *simWorld) answer(m *simMsg, id, what string) {
 // describe is the trace's line of a message; batches are compared with what
 // was sent before (I3).
 func (w *simWorld) describe(m *simMsg) string {
-	if strings.HasPrefix(m.subject, "emu.b.") || strings.HasPrefix(m.subject, "emu.n.") {
+	if simConn(m.subject) == simBatches {
 		p, err := natsbus.Peek(m.data, m.from.node.key(simRun, w.plan.hash), maxSimSlots)
 		if err != nil {
 			w.violate("%s sends %v", m.from.id, err)
@@ -324,12 +340,12 @@ func (w *simWorld) describe(m *simMsg) string {
 	return fmt.Sprintf("%s %s %s %x", m.from.id, m.subject, m.reply, clock.HashString(0, string(m.data)))
 }
 
-// cutOff disconnects a process, in one direction or both, and back.
-func (w *simWorld) cutOff(l *simLife, in, out bool) {
+// cutOff disconnects a process, by connection and direction, and back.
+func (w *simWorld) cutOff(l *simLife, c [2]simCut) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l.cut = [2]bool{in, out}
-	if !in && !out {
+	l.cut = c
+	if c == ([2]simCut{}) {
 		close(l.up)
 		l.up = make(chan struct{})
 	}

@@ -67,7 +67,9 @@ func (w *simWorld) decide() {
 	}
 	p.disk = w.draw(100*time.Microsecond, 3*time.Second)
 	p.giveUp, p.patience = 2*time.Minute, 4*time.Minute
-	p.retain = 64 << 20
+	if p.retain = 64 << 20; r.IntN(4) == 0 { // most batches go to a file
+		p.retain = 1<<10 + r.IntN(16<<10)
+	}
 	p.span = w.draw(300*time.Millisecond, 10*time.Second)
 	p.run = RunSpec{ID: simRun, Files: []File{{Name: "f", Text: p.text}}, Batch: r.IntN(2) == 0, CkptMS: 20 + r.IntN(300)}
 	if r.IntN(4) > 0 {
@@ -272,17 +274,24 @@ func (w *simWorld) harmCut() time.Duration {
 	if l == nil {
 		return 0
 	}
-	in, out := true, true
+	c := simCut{true, true}
 	switch w.rng.IntN(4) {
 	case 0:
-		in = false
+		c.in = false
 	case 1:
-		out = false
+		c.out = false
 	}
-	w.trace.add(w.now(), fmt.Sprintf("cut off %s: in %v, out %v", l.id, in, out))
-	w.cutOff(l, in, out)
+	both := [2]simCut{c, c}
+	switch w.rng.IntN(4) {
+	case 0:
+		both[simBatches] = simCut{} // it will be taken for dead and works on
+	case 1:
+		both[simCtl] = simCut{}
+	}
+	w.trace.add(w.now(), fmt.Sprintf("cut off %s: %v", l.id, both))
+	w.cutOff(l, both)
 	d := w.draw(20*time.Millisecond, 8*time.Second)
-	w.send(l, d, "connect "+l.id, func() { w.cutOff(l, false, false) })
+	w.send(l, d, "connect "+l.id, func() { w.cutOff(l, [2]simCut{}) })
 	return d
 }
 

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
+	"os"
 	"sort"
 	"strings"
 	"sync"
@@ -26,7 +27,9 @@ import (
 // drawn, by the driver alone. So equal seeds give equal executions, which the
 // trace's hash shows. hashicorp/raft, whose goroutines race by design, is not
 // in it: simLedger stands for it, with changes of leader, proposals whose
-// outcome is unknown, lagging copies, a hung disk and spans without a quorum.
+// outcome is unknown, lagging copies, a hung disk and spans without a quorum. Nor
+// are NATS, the services for emuctl and the files of DirBlobs: test/chaos has
+// them. Start at [simWorld.drive]; what a seed decides is in [simPlan].
 
 // simEvent is something that the driver may do, not before due.
 type simEvent struct {
@@ -273,7 +276,7 @@ type simLife struct {
 	dead     chan struct{}
 	once     sync.Once
 	pause    chan struct{} // not nil while it is stopped; changed by the driver
-	cut      [2]bool       // nothing comes in, nothing goes out
+	cut      [2]simCut     // of the connection for control and of that for batches
 	up       chan struct{} // closed when its connection is renewed
 	held     []*simEvent
 	subs     []*simSub
@@ -326,7 +329,8 @@ func (w *simWorld) start(p *simProc) {
 		inbox: map[string]chan []byte{}, asks: map[string]int{}, ops: map[string]int{}, waits: map[int]*simProposal{},
 	}
 	cfg := Config{
-		Name: p.name, Build: "b", Coordinator: p.votes, Cores: 1, Workers: 1, Silence: 2 * time.Second, GiveUp: w.plan.giveUp, Retain: w.plan.retain,
+		Name: p.name, Build: "b", Coordinator: p.votes, Cores: 1, Workers: 1, Silence: 2 * time.Second, GiveUp: w.plan.giveUp,
+		Retain: w.plan.retain, Data: os.TempDir(), // retained batches lie there, in files without a name
 		Model: &simModel{w, l}, Log: simLog, NoSlots: p.votes && w.plan.pure,
 		Fatal: func(error) {
 			l.die()
