@@ -166,6 +166,9 @@ func (w *simWorld) append(b []byte) {
 		w.began = true
 		w.placed()
 	}
+	if e, err := DecodeEntry(b); err == nil && r.Err == "" {
+		w.tender(e.Kind)
+	}
 	for _, q := range w.procs {
 		if q.votes && q.life != nil {
 			w.pump(q.life)
@@ -278,17 +281,26 @@ func (w *simWorld) checkCopies() {
 }
 
 // ledgerBefore is what checkEntry compares with.
-func (w *simWorld) ledgerBefore() (grant clock.Time) {
+func (w *simWorld) ledgerBefore() (x simBefore) {
 	w.led.truth.View(func(s *State) {
-		if s.Run != nil {
-			grant = s.Run.Grant
+		if s.Run == nil {
+			return
+		}
+		x.grant = s.Run.Grant
+		for i := range s.Run.Slots {
+			x.incs = append(x.incs, s.Run.Slots[i].Inc)
 		}
 	})
-	return grant
+	return x
+}
+
+type simBefore struct {
+	grant clock.Time
+	incs  []uint64
 }
 
 // checkEntry holds the ledger to I6 and I7 after an entry.
-func (w *simWorld) checkEntry(before clock.Time, b []byte, r Result) {
+func (w *simWorld) checkEntry(before simBefore, b []byte, r Result) {
 	e, err := DecodeEntry(b)
 	if err != nil {
 		w.violate("entry %s: %v", b, err)
@@ -298,12 +310,12 @@ func (w *simWorld) checkEntry(before clock.Time, b []byte, r Result) {
 		if s.Run == nil {
 			return
 		}
-		if s.Run.Grant < before {
-			w.violate("I7: the grant fell from %v to %v", before, s.Run.Grant)
+		if s.Run.Grant < before.grant {
+			w.violate("I7: the grant fell from %v to %v", before.grant, s.Run.Grant)
 		}
 		for i := range s.Run.Faults {
-			if f := &s.Run.Faults[i]; f.Seq == s.Seq && f.Eff < before {
-				w.violate("I7: fault %q at %v, granted is %v", f.Text, f.Eff, before)
+			if f := &s.Run.Faults[i]; f.Seq == s.Seq && f.Eff < before.grant {
+				w.violate("I7: fault %q at %v, granted is %v", f.Text, f.Eff, before.grant)
 			}
 		}
 		if e.Kind != KindCkptCommit || r.Err != "" {
@@ -317,8 +329,8 @@ func (w *simWorld) checkEntry(before clock.Time, b []byte, r Result) {
 				w.violate("I4: two states of slot %d before window %d", i, x.N)
 			}
 			w.states[k] = x.Sum
-			if x.Inc > s.Run.Slots[i].Inc || s.Run.Slots[i].Inc > x.Inc+1 {
-				w.violate("I6: slot %d of the checkpoint at %v is of incarnation %d, current is %d", i, c.B, x.Inc, s.Run.Slots[i].Inc)
+			if x.Inc != before.incs[i] {
+				w.violate("I6: slot %d of the checkpoint at %v is of incarnation %d, current is %d", i, c.B, x.Inc, before.incs[i])
 			}
 		}
 	})

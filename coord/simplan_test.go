@@ -152,6 +152,33 @@ func (w *simWorld) nemesis(n int, span time.Duration) {
 	w.calm = max(w.calm, w.now()+span)
 }
 
+// tender harms when it hurts most: just after a checkpoint was planned or
+// committed, a slot was moved, or one has ended.
+func (w *simWorld) tender(k Kind) {
+	switch k {
+	case KindCkptPlan, KindCkptCommit, KindMove, KindRollback, KindDone:
+	default:
+		return
+	}
+	if w.tenders >= 4 || !w.chance(0.12) {
+		return
+	}
+	w.tenders++
+	w.at(w.draw(time.Millisecond, 200*time.Millisecond), fmt.Sprintf("harm: at a %s", k), func() {
+		w.harms["tender"]++
+		d := time.Duration(0)
+		switch w.rng.IntN(5) {
+		case 0, 1:
+			d = w.harmKill()
+		case 2:
+			d = w.harmLeader()
+		default:
+			d = w.harmStop()
+		}
+		w.calm = max(w.calm, w.now()+d)
+	})
+}
+
 // victim is a process that is up, nil when there is none.
 func (w *simWorld) victim() *simLife {
 	var up []*simLife

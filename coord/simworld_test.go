@@ -77,6 +77,7 @@ type simWorld struct {
 	ckpts  int
 
 	running, began bool // the run is placed; harm to it is planned
+	tenders        int
 
 	mu      sync.Mutex // guards what nodes leave for the driver
 	out     []simMsg
