@@ -375,6 +375,7 @@ func (w *simWorld) kill(l *simLife, why string) {
 	w.mu.Unlock()
 	l.node.Kill()
 	l.stop()
+	synctest.Wait() // its goroutines end before anything else happens
 	if l.proc.life == l {
 		l.proc.life = nil
 	}
