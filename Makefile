@@ -4,7 +4,9 @@ BIN  ?= bin
 
 SOAK ?= 1h
 
-.PHONY: build test race fuzz chaos soak lint bench compose dist images
+SEEDS ?= 5000
+
+.PHONY: build test race fuzz chaos soak sim mutants lint bench compose dist images
 
 build:   ; go build -trimpath -o $(BIN)/ ./cmd/...
 test:    ; go test ./...
@@ -12,6 +14,8 @@ race:    ; go test -race ./...
 fuzz:    ; .ci/run fuzz
 chaos:   ; CHAOS=1 go test ./test/chaos -count=1 -v -timeout 30m -seed=$(SEED)
 soak:    ; SOAK=$(SOAK) go test ./test/chaos -count=1 -v -timeout 0 -run '^TestSoak$$' -seed=$(SEED)
+sim:     ; SIM_SEEDS=$(SEEDS) SIM_FIRST=$(SEED) SIM_REPEATS=200 go test ./coord -count=1 -v -timeout 0 -run '^TestSimulat(edCluster|ionRepeats)$$'
+mutants: ; SIM_MUTANTS=1 go test ./coord -count=1 -v -timeout 0 -run '^TestSimulationFindsMutants$$'
 lint:    ; .ci/run lint
 bench:   ; go test -run '^$$' -bench . -benchmem ./...
 compose: images ; ROCEMU_TARGET=prebuilt docker compose -f deploy/compose/compose.yaml up --detach

@@ -9,6 +9,8 @@ import (
 
 // reconcile makes the running slots those that the ledger gives this process.
 func (n *Node) reconcile() {
+	n.mu.Lock() // before the replica's, which View takes
+	defer n.mu.Unlock()
 	want := map[int]*runner{}
 	var commit uint64
 	var id string
@@ -33,8 +35,6 @@ func (n *Node) reconcile() {
 			}
 		}
 	})
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	for i, r := range n.runs {
 		w := want[i]
 		if w == nil || w.run != r.run || w.inc != r.inc {
@@ -55,7 +55,7 @@ func (n *Node) reconcile() {
 	}
 }
 
-// fill copies what a runner needs of the run; the replica's lock is held.
+// fill copies what a runner needs of the run; both locks are held.
 func (n *Node) fill(w *runner, r *Run) {
 	if n.runs[w.slot] != nil && n.runs[w.slot].inc == w.inc && n.runs[w.slot].run == w.run {
 		return // it runs already

@@ -78,7 +78,7 @@ var fromClients = map[string]Kind{
 
 // serve registers the control services; the ordinary nats tool lists them.
 func (n *Node) serve() error {
-	s, err := micro.AddService(n.ctl.NATS(), micro.Config{
+	s, err := micro.AddService(n.nats.NATS(), micro.Config{
 		Name: "emu-coordinator", Version: "1.0.0", Description: "control plane of the RoCEv2 fabric emulator",
 		QueueGroup: queueAny, Metadata: map[string]string{"node": n.cfg.Name, "build": n.cfg.Build},
 	})

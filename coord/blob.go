@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -24,6 +25,15 @@ type Blobs interface {
 // sweeper is a store that can forget blobs nobody refers to.
 type sweeper interface {
 	sweep(ctx context.Context, keep map[string]bool, older time.Time) error
+}
+
+// disk is the store of one process; others read from it piece by piece.
+type disk interface {
+	Blobs
+	sweeper
+	// piece is what lies at an offset, at most syncPiece, unchecked, and the
+	// size of the whole.
+	piece(sum string, offset int) (b []byte, total int, err error)
 }
 
 // sweepAge protects blobs whose ledger entry is still on its way.
@@ -139,6 +149,24 @@ func (d DirBlobs) Get(_ context.Context, sum string) ([]byte, error) {
 	return checked(sum, b)
 }
 
+func (d DirBlobs) piece(sum string, offset int) ([]byte, int, error) {
+	f, err := os.Open(filepath.Join(string(d), sum))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	if int64(offset) >= st.Size() {
+		return nil, 0, io.EOF
+	}
+	b := make([]byte, min(syncPiece, st.Size()-int64(offset)))
+	_, err = f.ReadAt(b, int64(offset))
+	return b, int(st.Size()), err
+}
+
 // jsBlobs keeps blobs in a JetStream object store. Its acknowledgements are not
 // trusted: Put reads back.
 type jsBlobs struct{ os jetstream.ObjectStore }
@@ -224,10 +252,13 @@ func fetchBlob(ctx context.Context, from Blobs, sum string, limit time.Duration)
 // Put implements Blobs.
 func (j jsBlobs) Put(ctx context.Context, b []byte) (string, error) {
 	sum := SumOf(b)
-	if _, err := j.os.GetInfo(ctx, sum); err != nil {
-		if _, err := j.os.PutBytes(ctx, sum, b); err != nil {
-			return "", fmt.Errorf("coord: object store: %w", err)
-		}
+	if _, err := j.os.GetInfo(ctx, sum); err == nil {
+		if _, err = j.Get(ctx, sum); err == nil {
+			return sum, nil
+		} // damaged: what was stored wrongly once must not stay so
+	}
+	if _, err := j.os.PutBytes(ctx, sum, b); err != nil {
+		return "", fmt.Errorf("coord: object store: %w", err)
 	}
 	_, err := j.Get(ctx, sum)
 	return sum, err
@@ -250,7 +281,7 @@ func (j jsBlobs) Get(ctx context.Context, sum string) ([]byte, error) {
 // write counts when all shared stores took it; the local one is a bonus. What
 // no store has may still be on another process's disk.
 type layered struct {
-	local  Blobs
+	local  disk
 	shared []Blobs
 	peers  peerBlobs
 }
@@ -283,7 +314,7 @@ func (l layered) Get(ctx context.Context, sum string) ([]byte, error) {
 		}
 		errs = errors.Join(errs, err)
 	}
-	if l.peers.nc == nil || ctx.Err() != nil {
+	if l.peers.bus == nil || ctx.Err() != nil {
 		return nil, errs
 	}
 	if b, err = l.peers.Get(ctx, sum); err != nil {

@@ -1,10 +1,9 @@
 package coord
 
 import (
+	"context"
 	"encoding/json"
 	"time"
-
-	"github.com/nats-io/nats.go"
 )
 
 // feedOut publishes what was committed to processes that are not voters; only
@@ -31,7 +30,7 @@ func (n *Node) sendFeed(f feed) {
 }
 
 // feedIn follows the feed; a gap is filled with the whole state.
-func (n *Node) feedIn(m *nats.Msg) {
+func (n *Node) feedIn(m *request) {
 	var f feed
 	if err := json.Unmarshal(m.Data, &f); err != nil {
 		n.log.Warn("malformed ledger feed", "err", err)
@@ -51,13 +50,15 @@ func (n *Node) catchUp(seq uint64) {
 	var b []byte
 	for {
 		q, _ := json.Marshal(syncRequest{Seq: seq, Offset: len(b)})
-		m, err := n.ctl.NATS().Request(subjSync, q, 2*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		p, err := n.ctl.Request(ctx, subjSync, q)
+		cancel()
 		if err != nil {
 			n.log.Debug("ledger state", "err", err)
 			return
 		}
 		var a syncAnswer
-		if json.Unmarshal(m.Data, &a) != nil || a.Seq < seq || a.Offset != len(b) || a.Total > 1<<30 {
+		if json.Unmarshal(p, &a) != nil || a.Seq < seq || a.Offset != len(b) || a.Total > 1<<30 {
 			return // the next beacon tries again
 		}
 		if len(b) > 0 && a.Seq != seq {
@@ -94,7 +95,7 @@ type syncAnswer struct {
 const syncPiece = 384 << 10
 
 // onSync answers with a piece of the state.
-func (n *Node) onSync(m *nats.Msg) {
+func (n *Node) onSync(m *request) {
 	var q syncRequest
 	if json.Unmarshal(m.Data, &q) != nil {
 		return
@@ -112,6 +113,6 @@ func (n *Node) onSync(m *nats.Msg) {
 		a.Piece = b[q.Offset:min(len(b), q.Offset+syncPiece)]
 	}
 	if out, err := json.Marshal(&a); err == nil {
-		_ = m.Respond(out)
+		m.Answer(out)
 	}
 }

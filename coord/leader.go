@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/rocemu/rocemu/clock"
 )
 
@@ -54,13 +52,13 @@ func newLeader(n *Node) *leader {
 	return &leader{n: n, beats: map[string]*seen{}, ckpts: map[int]ckptReport{}, wake: make(chan struct{}, 1), layout: make(chan layoutDone, 1)}
 }
 
-func (l *leader) onBeat(m *nats.Msg) {
+func (l *leader) onBeat(m *request) {
 	var h heartbeat
 	if json.Unmarshal(m.Data, &h) != nil || h.Member.Name == "" || len(h.Member.Name) > 256 {
 		return
 	}
 	if c := l.n.cons; c != nil {
-		c.book.heard(h.Member.Name, h.Member.Raft)
+		c.heard(h.Member.Name, h.Member.Raft)
 	}
 	l.mu.Lock()
 	old := l.beats[h.Member.Name]
@@ -76,7 +74,7 @@ func (l *leader) onBeat(m *nats.Msg) {
 	l.poke()
 }
 
-func (l *leader) onReport(m *nats.Msg) {
+func (l *leader) onReport(m *request) {
 	var k ckptReport
 	if json.Unmarshal(m.Data, &k) != nil || k.Slot < 0 || !validSum(k.Blob.Sum) {
 		return
@@ -129,13 +127,6 @@ func (l *leader) elected() {
 	for _, b := range l.beats {
 		b.at = now
 	}
-	l.n.rep.View(func(s *State) {
-		for name, m := range s.Members {
-			if m.Up && l.beats[name] == nil {
-				l.beats[name] = &seen{heartbeat: heartbeat{Member: *m}, at: now}
-			}
-		}
-	})
 	l.mu.Unlock()
 	l.grants, l.balance = granter{}, balancer{}
 	l.lastCk = now
@@ -187,7 +178,7 @@ func (l *leader) found() {
 	if c.leader() != "" || c.bootstrapped() {
 		return
 	}
-	voters := map[string]string{l.n.cfg.Name: c.addr}
+	voters := map[string]string{l.n.cfg.Name: c.told()}
 	l.mu.Lock()
 	for name, b := range l.beats {
 		if b.Member.Raft != "" {
@@ -239,6 +230,11 @@ func (l *leader) members() {
 	})
 	now := time.Now()
 	l.mu.Lock()
+	for name, m := range known { // not heard yet: its time begins when the ledger's copy here has it, which may be after the election
+		if m.Up && l.beats[name] == nil {
+			l.beats[name] = &seen{heartbeat: heartbeat{Member: m}, at: now}
+		}
+	}
 	var in, out []*seen
 	for name, b := range l.beats {
 		k, ok := known[name]
@@ -251,6 +247,8 @@ func (l *leader) members() {
 		}
 	}
 	l.mu.Unlock()
+	byName(in)
+	byName(out)
 	for _, b := range in {
 		m := b.Member
 		if old, ok := known[m.Name]; ok && old.Up && old.Boot != m.Boot { // it came back before it was missed
@@ -265,6 +263,11 @@ func (l *leader) members() {
 		l.n.log.Warn("member is silent", "member", b.Member.Name, "for", now.Sub(b.at))
 		l.commit(&Entry{Kind: KindEvict, To: b.Member.Name, Why: "silent"})
 	}
+}
+
+// byName orders members: what a leader does must not hang on a map's order.
+func byName(l []*seen) {
+	sort.Slice(l, func(i, j int) bool { return l[i].Member.Name < l[j].Member.Name })
 }
 
 // replace renews the slots of a member that was started again under its name.

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/clock"
 )
@@ -56,7 +54,7 @@ type look struct {
 }
 
 // onLook hands a question to the slots of this process.
-func (n *Node) onLook(m *nats.Msg) {
+func (n *Node) onLook(m *request) {
 	var q Look
 	if m.Reply == "" || json.Unmarshal(m.Data, &q) != nil {
 		return
@@ -164,12 +162,7 @@ func (r *runner) linger(ctx context.Context, e *actors.Engine, at clock.Time) er
 
 // say publishes what a fabric has to say.
 func (n *Node) say(m Message) {
-	x := nats.NewMsg(m.Subject)
-	x.Data = m.Data
-	for k, v := range m.Header {
-		x.Header.Set(k, v)
-	}
-	if err := n.ctl.NATS().PublishMsg(x); err != nil {
+	if err := n.ctl.PublishMessage(m); err != nil {
 		n.log.Debug("publish", "subject", m.Subject, "err", err)
 	}
 }

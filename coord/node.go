@@ -11,13 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/rocemu/rocemu/actors/natsbus"
@@ -55,14 +55,16 @@ type Node struct {
 	cfg     Config
 	boot    string
 	conn    *natsbus.Conn // batches
-	ctl     *natsbus.Conn // control and bulk
-	bus     natsbus.Bus
+	nats    *natsbus.Conn // control and bulk
+	bus     natsbus.Bus   // over conn
+	ctl     control       // over nats
 	rep     *Replica
-	cons    *consensus // nil unless a coordinator
+	cons    voter // nil unless a coordinator
 	lead    *leader
 	uploads uploads
 	blobs   Blobs
 	log     hclog.Logger
+	usage   func() usage
 
 	mu      sync.Mutex
 	runs    map[int]*runner // by slot
@@ -95,7 +97,7 @@ func NewNode(ctx context.Context, cfg Config) (*Node, error) {
 		}
 		cfg.Build = b
 	}
-	n := &Node{cfg: cfg, boot: nonce(), rep: NewReplica(), log: cfg.Log, runs: map[int]*runner{}, kick: make(chan struct{}, 1)}
+	n := newNode(cfg, nonce())
 	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 		return nil, err
 	}
@@ -109,11 +111,20 @@ func NewNode(ctx context.Context, cfg Config) (*Node, error) {
 			return nil, err
 		}
 	}
-	if err := n.listen(); err != nil {
+	err := n.listen()
+	if err == nil && cfg.Coordinator {
+		err = n.serve()
+	}
+	if err != nil {
 		n.Close()
 		return nil, err
 	}
 	return n, nil
+}
+
+// newNode is a node that is connected to nothing yet.
+func newNode(cfg Config, boot string) *Node {
+	return &Node{cfg: cfg, boot: boot, rep: NewReplica(), log: cfg.Log, usage: used, runs: map[int]*runner{}, kick: make(chan struct{}, 1)}
 }
 
 func nonce() string {
@@ -153,12 +164,12 @@ func (n *Node) connect(ctx context.Context) (err error) {
 		return err
 	}
 	d.Name = n.cfg.Name + "-control"
-	if n.ctl, err = d.Dial(); err != nil {
+	if n.nats, err = d.Dial(); err != nil {
 		return err
 	}
-	n.bus = n.conn
-	l := layered{local: DirBlobs(filepath.Join(n.cfg.Data, "blobs")), peers: peerBlobs{n.ctl.NATS()}}
-	js, err := jetstream.New(n.ctl.NATS())
+	n.bus, n.ctl = n.conn, natsControl{n.nats}
+	l := layered{local: DirBlobs(filepath.Join(n.cfg.Data, "blobs")), peers: peerBlobs{n.ctl}}
+	js, err := jetstream.New(n.nats.NATS())
 	if err != nil {
 		return err
 	}
@@ -184,38 +195,17 @@ func (n *Node) coordinate() error {
 	if err != nil {
 		return err
 	}
-	n.cons = c
+	n.vote(c)
+	return nil
+}
+
+// vote makes the node a coordinator.
+func (n *Node) vote(v voter) {
+	n.cons = v
 	n.lead = newLeader(n)
 	n.rep.mu.Lock()
 	n.rep.onApply = n.feedOut
 	n.rep.mu.Unlock()
-	return nil
-}
-
-// listen subscribes to the control plane.
-func (n *Node) listen() error {
-	nc := n.ctl.NATS()
-	var errs []error
-	sub := func(subject string, h nats.MsgHandler) {
-		_, err := nc.Subscribe(subject, h)
-		errs = append(errs, err)
-	}
-	if n.cons == nil {
-		sub(subjLedger, n.feedIn)
-	} else {
-		sub(subjBeat, n.lead.onBeat)
-		sub(subjReport, n.lead.onReport)
-		sub(subjLead, n.onLead)
-		sub(subjPiece, n.onPiece)
-		_, err := nc.QueueSubscribe(subjSync, queueAny, n.onSync)
-		errs = append(errs, err, n.serve())
-	}
-	sub(subjLook, n.onLook)
-	sub(subjBlob, n.onPeerBlob)
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	return nc.FlushTimeout(5 * time.Second)
 }
 
 // Run works until ctx ends. On the way out it hands its slots over.
@@ -291,22 +281,29 @@ func (n *Node) me() Member {
 		m.Cores = runtime.GOMAXPROCS(0)
 	}
 	if n.cons != nil {
-		m.Raft = n.cons.addr
+		m.Raft = n.cons.told()
 	}
 	return m
 }
 
-func (n *Node) sendBeat() {
-	h := heartbeat{Member: n.me(), Seq: n.rep.Seq(), Leaving: n.leaving.Load()}
-	h.CPU, h.RSS = usage()
-	h.Routines = runtime.NumGoroutine()
-	n.beaten.Store(time.Now().UnixNano())
+// heartbeat is what the node says of itself now.
+func (n *Node) heartbeat() *heartbeat {
+	h := &heartbeat{Member: n.me(), Seq: n.rep.Seq(), Leaving: n.leaving.Load()}
+	u := n.usage()
+	h.CPU, h.RSS, h.Routines = u.cpu, u.rss, u.routines
 	n.mu.Lock()
 	for _, r := range n.runs {
 		h.Slots = append(h.Slots, r.progress())
 	}
 	n.mu.Unlock()
-	b, err := json.Marshal(&h)
+	sort.Slice(h.Slots, func(i, j int) bool { return h.Slots[i].Slot < h.Slots[j].Slot })
+	return h
+}
+
+func (n *Node) sendBeat() {
+	h := n.heartbeat()
+	n.beaten.Store(time.Now().UnixNano())
+	b, err := json.Marshal(h)
 	if err == nil {
 		err = n.ctl.Publish(subjBeat, b)
 	}
@@ -344,11 +341,6 @@ func (n *Node) report(k ckptReport) {
 // propose has the leader commit an entry, asking again (with the same command
 // id, which makes that harmless) until ctx ends.
 func (n *Node) propose(ctx context.Context, e *Entry) (Result, error) {
-	return proposeVia(ctx, n.ctl.NATS(), subjLead, e)
-}
-
-// proposeVia sends an entry to a subject of the control plane.
-func proposeVia(ctx context.Context, nc *nats.Conn, subject string, e *Entry) (Result, error) {
 	b, err := e.Encode()
 	if err != nil {
 		return Result{}, err
@@ -356,11 +348,11 @@ func proposeVia(ctx context.Context, nc *nats.Conn, subject string, e *Entry) (R
 	var last error
 	for {
 		tctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-		m, err := nc.RequestWithContext(tctx, subject, b)
+		a, err := n.ctl.Request(tctx, subjLead, b)
 		cancel()
 		if err == nil {
 			var r Result
-			if err := json.Unmarshal(m.Data, &r); err != nil {
+			if err := json.Unmarshal(a, &r); err != nil {
 				return r, fmt.Errorf("coord: malformed answer: %w", err)
 			}
 			if r.Err != NoLeader {
@@ -381,7 +373,7 @@ func proposeVia(ctx context.Context, nc *nats.Conn, subject string, e *Entry) (R
 const NoLeader = "no leader"
 
 // onLead commits an entry for a member; only the leader answers.
-func (n *Node) onLead(m *nats.Msg) {
+func (n *Node) onLead(m *request) {
 	if !n.cons.leads() {
 		return
 	}
@@ -391,7 +383,7 @@ func (n *Node) onLead(m *nats.Msg) {
 			r = Result{Err: NoLeader}
 		}
 		if b, err := json.Marshal(&r); err == nil {
-			_ = m.Respond(b)
+			m.Answer(b)
 		}
 	}()
 }
@@ -415,13 +407,13 @@ func (n *Node) commit(b []byte) (Result, error) {
 // middle of everything and nothing is handed over. For tests.
 func (n *Node) Kill() {
 	n.leaving.Store(true)
-	n.conn.Close()
+	if n.conn != nil {
+		n.conn.Close()
+	}
 	n.ctl.Close()
 	n.stopAll()
 	if n.cons != nil {
-		_ = n.cons.raft.Shutdown().Error()
-		n.cons.trans.Close()
-		n.cons.store.Close()
+		n.cons.kill()
 	}
 }
 

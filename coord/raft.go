@@ -40,7 +40,6 @@ type consensus struct {
 	store *store
 	trans *raft.NetworkTransport
 	addr  string
-	name  string
 	book  *addressBook
 }
 
@@ -51,9 +50,9 @@ type consensus struct {
 type addressBook struct{ at sync.Map }
 
 // heard notes a coordinator's own word.
-func (b *addressBook) heard(name, addr string) {
+func (c *consensus) heard(name, addr string) {
 	if addr != "" {
-		b.at.Store(raft.ServerID(name), raft.ServerAddress(addr))
+		c.book.at.Store(raft.ServerID(name), raft.ServerAddress(addr))
 	}
 }
 
@@ -144,7 +143,7 @@ func openRaft(c raftConfig, rep *Replica) (*consensus, error) {
 		st.Close()
 		return nil, fmt.Errorf("raft: %w", err)
 	}
-	return &consensus{raft: r, rep: rep, store: st, trans: trans, addr: told, name: c.name, book: book}, nil
+	return &consensus{raft: r, rep: rep, store: st, trans: trans, addr: told, book: book}, nil
 }
 
 // bootstrapped reports whether the voter knows a cluster already.
@@ -190,6 +189,8 @@ func (c *consensus) propose(b []byte, wait time.Duration) (Result, error) {
 // since its heartbeats go on (raft#503); the process has to go.
 var errHung = errors.New("coord: the leader's disk does not answer")
 
+func (c *consensus) told() string { return c.addr }
+
 func (c *consensus) leads() bool { return c.raft.State() == raft.Leader }
 
 func (c *consensus) leader() string {
@@ -217,6 +218,10 @@ func (c *consensus) close() {
 	if c.leads() {
 		_ = c.raft.LeadershipTransfer().Error()
 	}
+	c.kill()
+}
+
+func (c *consensus) kill() {
 	_ = c.raft.Shutdown().Error()
 	c.trans.Close()
 	c.store.Close()

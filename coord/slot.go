@@ -287,9 +287,9 @@ func (r *runner) awaitSnapshot(ctx context.Context, end clock.Time) {
 
 func (r *runner) cost() Cost {
 	s := r.stats()
-	cpu, rss := usage()
+	u := r.node.usage()
 	return Cost{
-		WallNS: int64(time.Since(r.t0)), WaitNS: int64(s.Wait), CPUNS: cpu, RSS: rss, BytesOut: s.BytesOut,
+		WallNS: int64(time.Since(r.t0)), WaitNS: int64(s.Wait), CPUNS: u.cpu, RSS: u.rss, BytesOut: s.BytesOut,
 		Workers: max(1, r.node.cfg.Workers), Resent: s.Resent, Naks: s.Naks,
 	}
 }

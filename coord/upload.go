@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/nats-io/nats.go"
 )
 
 // Upload is one piece of an entry that is larger than a message: a submission
@@ -95,15 +93,15 @@ func (u *uploads) add(x *Upload, now time.Time) (whole []byte, have int, err err
 func (n *Node) onUpload(b []byte) (any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	m, err := n.ctl.NATS().RequestWithContext(ctx, subjPiece, b)
+	a, err := n.ctl.Request(ctx, subjPiece, b)
 	if err != nil {
 		return UploadAnswer{Result: Result{Err: NoLeader}}, nil
 	}
-	return json.RawMessage(m.Data), nil
+	return json.RawMessage(a), nil
 }
 
 // onPiece is the leader's part.
-func (n *Node) onPiece(m *nats.Msg) {
+func (n *Node) onPiece(m *request) {
 	if !n.cons.leads() {
 		return
 	}
@@ -113,7 +111,7 @@ func (n *Node) onPiece(m *nats.Msg) {
 			a.Done, a.Result = true, Result{Err: err.Error()}
 		}
 		if b, err := json.Marshal(&a); err == nil {
-			_ = m.Respond(b)
+			m.Answer(b)
 		}
 	}()
 }

@@ -86,8 +86,9 @@ type peer struct {
 	asked  time.Time
 	wait   time.Duration
 	until  uint64 // last window asked for
-	// gone: since when the awaited window is said to be collected, zero = not.
-	gone time.Time
+	// gone, mourned: when the awaited window was last and first said to be
+	// collected, zero = never.
+	gone, mourned time.Time
 }
 
 // New joins the run; it subscribes before it returns.
@@ -291,7 +292,8 @@ func (c *Carrier) await(ctx context.Context, src int, n uint64) (*assembly, erro
 	if a := p.parts[n]; a != nil && a.done != nil {
 		return a, nil
 	}
-	p.wait, p.gone = min(max(8*c.window, nakMin), nakMax), time.Time{}
+	p.wait = min(max(8*c.window, nakMin), nakMax)
+	p.gone, p.mourned = time.Time{}, time.Time{}
 	start := time.Now()
 	if c.cfg.Renewed && n == c.cfg.Resume {
 		c.ask(src, n)
@@ -323,11 +325,11 @@ func (c *Carrier) await(ctx context.Context, src int, n uint64) (*assembly, erro
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-timer.C:
-			if !p.gone.IsZero() && time.Since(p.gone) > c.cfg.Mourn {
-				return nil, &GapError{Src: src, From: n, To: max(n, p.head)}
+			if !p.gone.IsZero() && time.Since(p.mourned) > c.cfg.Mourn && time.Since(p.gone) < 2*nakSlow {
+				return nil, &GapError{Src: src, From: n, To: max(n, p.head), Waited: c.cfg.Mourn, Gone: true}
 			}
 			if time.Since(start) > c.cfg.GiveUp {
-				return nil, &GapError{Src: src, From: n, To: max(n, p.head), Waited: c.cfg.GiveUp}
+				return nil, &GapError{Src: src, From: n, To: max(n, p.head), Waited: c.cfg.GiveUp, Gone: !p.gone.IsZero()}
 			}
 			c.ask(src, n)
 			p.wait = min(2*p.wait, nakSlow)
@@ -364,8 +366,10 @@ func (c *Carrier) accept(m *nats.Msg) error {
 	c.stats.bytesIn.Add(uint64(len(m.Data)))
 	p := &c.peers[h.src]
 	if h.kind == kindGone {
-		if h.n == p.next && p.gone.IsZero() {
-			p.gone = time.Now()
+		if h.n == p.next {
+			if p.gone = time.Now(); p.mourned.IsZero() {
+				p.mourned = p.gone
+			}
 		}
 		return nil
 	}

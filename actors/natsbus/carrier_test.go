@@ -195,6 +195,45 @@ func TestGapIsNamed(t *testing.T) {
 	}
 }
 
+// After a rollback a process that has not heard of it says that it collected
+// the first batches. Its successor makes them again: that is no gap. Without a
+// successor it is one, and named so.
+func TestCollectedBatchesAreWaitedFor(t *testing.T) {
+	s := testSpec(8)
+	want, _ := actortest.New(s).Oracle()
+	net := NewMemNet(1)
+	old := join(t, net, s, 1, 2, func(c *Config) { c.Resume = 65 })
+	if err := old.c.keep(0, 65, nil, Hash{}); err != nil {
+		t.Fatal(err)
+	}
+	a := join(t, net, s, 0, 2, func(c *Config) { c.Renewed, c.GiveUp = true, 200*time.Millisecond })
+	_, err := a.e.Run(context.Background())
+	var g *GapError
+	if !errors.As(err, &g) || !g.Gone || g.From != 0 {
+		t.Errorf("want a gap that is gone for good, got %v", err)
+	}
+	a.c.Close()
+	a = join(t, net, s, 0, 2, func(c *Config) { c.Renewed = true })
+	done := make(chan error, 1)
+	go func() { _, err := a.e.Run(context.Background()); done <- err }()
+	for old.c.Stats().Resent == 0 && a.c.Stats().BytesIn == 0 { // until it was told
+		time.Sleep(time.Millisecond)
+	}
+	old.c.Close()
+	next := join(t, net, s, 1, 2, func(c *Config) { c.Renewed = true })
+	if _, err := next.e.Run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if g := a.e.Digest().Plus(next.e.Digest()); g != want {
+		t.Errorf("digest %v, oracle %v", g, want)
+	}
+	a.c.Close()
+	next.c.Close()
+}
+
 func TestMalformedIsRefused(t *testing.T) {
 	s := testSpec(9)
 	want, _ := actortest.New(s).Oracle()

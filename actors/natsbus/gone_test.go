@@ -70,7 +70,7 @@ func TestCollectedBatchIsMissed(t *testing.T) {
 	defer stop()
 	_, err := again.e.Run(context.Background())
 	var g *GapError
-	if !errors.As(err, &g) || g.Src != 0 || g.From != 0 || g.Waited != 0 {
+	if !errors.As(err, &g) || g.Src != 0 || g.From != 0 || !g.Gone {
 		t.Errorf("want a gap of process 0 at window 0, got %v", err)
 	}
 	stop()

@@ -30,7 +30,7 @@ const (
 const (
 	kindBatch = 1
 	kindNak   = 2
-	kindGone  = 3 // the asked window was collected: the gap cannot be repaired
+	kindGone  = 3 // the asked window was collected: this incarnation cannot repair the gap
 )
 
 type header struct {

@@ -23,14 +23,15 @@ type GapError struct {
 	Src      int
 	From, To uint64
 	Waited   time.Duration
+	Gone     bool // their sender had collected them
 }
 
 func (e *GapError) Error() string {
-	s := fmt.Sprintf("natsbus: batches %d to %d of process %d are missing", e.From, e.To, e.Src)
-	if e.Waited > 0 {
-		return s + fmt.Sprintf(" after %v", e.Waited)
+	s := fmt.Sprintf("natsbus: batches %d to %d of process %d are missing after %v", e.From, e.To, e.Src, e.Waited)
+	if e.Gone {
+		s += " and were collected by their sender"
 	}
-	return s + " and were collected by their sender"
+	return s
 }
 
 type counters struct {

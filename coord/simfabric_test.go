@@ -1,0 +1,335 @@
+package coord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/rocemu/rocemu/actors"
+	"github.com/rocemu/rocemu/actors/actortest"
+	"github.com/rocemu/rocemu/clock"
+)
+
+const (
+	simRun      = "r"
+	maxSimSlots = 16
+)
+
+// simModel binds the synthetic fabric to a node and watches what it executes.
+type simModel struct {
+	w *simWorld
+	l *simLife
+}
+
+// Layout implements Model.
+func (m *simModel) Layout(s *RunSpec) (*Layout, error) {
+	var spec actortest.Spec
+	if err := json.Unmarshal([]byte(s.Files[0].Text), &spec); err != nil {
+		return nil, err
+	}
+	f := actortest.New(spec)
+	l := &Layout{Hash: SumOf([]byte(s.Files[0].Text)), Names: f.Config.Names, Window: f.Window}
+	for d := range l.Names {
+		l.Groups = append(l.Groups, Group{Devices: []int32{int32(d)}, Weight: int64(len(f.Config.Cables[d]))})
+	}
+	return l, nil
+}
+
+// Build implements Model.
+func (m *simModel) Build(_ *RunSpec, hosted func(int32) bool, workers int) (Fabric, error) {
+	f := actortest.New(m.w.plan.spec)
+	x := &simShare{m: m, f: f, first: -1}
+	as := make([]actors.Actor, len(f.Relays))
+	for d, r := range f.Relays {
+		if hosted(int32(d)) {
+			as[d] = &simActor{r, x}
+			if x.first < 0 {
+				x.first = d
+			}
+		}
+	}
+	e, err := actors.New(f.Config, as, workers)
+	if err != nil {
+		return nil, err
+	}
+	x.e, e.Observe = e, x.observe
+	return x, nil
+}
+
+// CheckFault implements Model.
+func (m *simModel) CheckFault(_ *RunSpec, f *Fault) error {
+	_, _, err := simFault(f)
+	return err
+}
+
+// simFault reads "disturb RELAY ID".
+func simFault(f *Fault) (dev int, id uint64, err error) {
+	_, err = fmt.Sscanf(f.Text, "disturb %d %d", &dev, &id)
+	return dev, id, err
+}
+
+// simShare is a hosted share of the fabric: one incarnation of one slot.
+type simShare struct {
+	m      *simModel
+	f      *actortest.Fabric
+	e      *actors.Engine
+	first  int // hosted device; it names the slot
+	n      uint64
+	start  clock.Time
+	looked bool
+	faults []Fault
+}
+
+// Engine implements Fabric.
+func (x *simShare) Engine() *actors.Engine { return x.e }
+
+// Schedule implements Fabric.
+func (x *simShare) Schedule(f *Fault) error {
+	d, id, err := simFault(f)
+	if err != nil {
+		return err
+	}
+	x.faults = append(x.faults, *f)
+	if x.e.Hosts(int32(d)) {
+		x.f.Relays[d].Disturb(f.Eff, id)
+		x.e.Wake(int32(d), f.Eff)
+	}
+	return nil
+}
+
+// Parts implements Fabric.
+func (x *simShare) Parts(clock.Time) ([]byte, error) { return []byte(x.e.Digest().String()), nil }
+
+func (x *simShare) observe(start clock.Time, n uint64) {
+	x.n, x.start, x.looked = n, start, false
+	x.m.w.note("%s device %d window %d at %d", x.m.l.id, x.first, n, start)
+}
+
+// simActor is a relay that looks at the window it is asked to run.
+type simActor struct {
+	*actortest.Relay
+	x *simShare
+}
+
+// Advance implements actors.Actor.
+func (a *simActor) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st *actors.Status) {
+	if !a.x.looked {
+		a.x.looked = true
+		a.x.check(end)
+	}
+	a.Relay.Advance(end, in, out, st)
+}
+
+// simWindow is what every execution of a window must have in common.
+type simWindow struct {
+	start, end clock.Time
+	faults     uint64
+	by         string
+}
+
+// check holds the execution of a window to I1, I2 and to what others made of
+// the same window.
+func (x *simShare) check(end clock.Time) {
+	w := x.m.w
+	x.m.l.node.rep.View(func(s *State) {
+		if s.Run == nil || end > s.Run.Grant {
+			w.violate("I1: %s runs window %d to %v past its grant", x.m.l.id, x.n, end)
+		}
+	})
+	sum := uint64(0)
+	for i := range x.faults {
+		if f := &x.faults[i]; f.Eff < end {
+			sum += clock.Mix(w.seed, f.Seq, uint64(f.Eff))
+		}
+	}
+	now := simWindow{x.start, end, sum, x.m.l.id}
+	w.mu.Lock()
+	old, ok := w.windows[x.n]
+	if !ok {
+		w.windows[x.n] = now
+	}
+	w.mu.Unlock()
+	switch {
+	case !ok:
+	case old.start != now.start || old.end != now.end:
+		w.violate("window %d is [%v, %v) in %s and [%v, %v) in %s", x.n, old.start, old.end, old.by, now.start, now.end, now.by)
+	case old.faults != now.faults:
+		w.violate("I2: window %d has other faults in %s than in %s", x.n, now.by, old.by)
+	}
+}
+
+// simBatch and simState name what may have one content only.
+type (
+	simBatch struct {
+		src, dst int
+		n        uint64
+	}
+	simState struct {
+		slot int
+		n    uint64
+	}
+)
+
+// simDisk is a process's blob directory. It outlives the process.
+type simDisk struct{ l *simLife }
+
+// op takes a while and may fail; what happens follows from the operation, not
+// from when a goroutine comes to it.
+func (l *simLife) op(what, sum string) (uint64, error) {
+	if err := l.hold(); err != nil {
+		return 0, err
+	}
+	l.w.mu.Lock()
+	l.ops[what+sum]++
+	h := clock.Mix(clock.HashString(clock.HashString(l.w.seed, l.id), what+sum), uint64(l.ops[what+sum]), 2)
+	l.w.mu.Unlock()
+	time.Sleep(50*time.Microsecond + time.Duration(h%uint64(l.w.plan.disk)))
+	return clock.Mix(h, 1, 3), l.hold()
+}
+
+// Put implements Blobs.
+func (d simDisk) Put(_ context.Context, b []byte) (string, error) {
+	sum := SumOf(b)
+	h, err := d.l.op("put", sum)
+	if err != nil {
+		return "", err
+	}
+	w := d.l.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if d.l.proc.full {
+		return "", errors.New("sim: the disk fails")
+	}
+	d.l.proc.files[sum] = simFile{torn(b, h, w.plan.torn), time.Now()}
+	w.notes = append(w.notes, fmt.Sprintf("%s keeps %.12s", d.l.id, sum))
+	return sum, nil
+}
+
+// torn damages a few blobs on their way.
+func torn(b []byte, h uint64, one uint64) []byte {
+	c := append([]byte(nil), b...)
+	switch {
+	case one == 0 || h%one != 0 || len(c) == 0:
+	case h>>32&1 == 0:
+		c = c[:len(c)/2]
+	default:
+		c[h>>33%uint64(len(c))] ^= 1
+	}
+	return c
+}
+
+func (d simDisk) read(sum string) ([]byte, error) {
+	if _, err := d.l.op("get", sum); err != nil {
+		return nil, err
+	}
+	d.l.w.mu.Lock()
+	defer d.l.w.mu.Unlock()
+	f, ok := d.l.proc.files[sum]
+	if !ok {
+		return nil, errors.New("sim: no such file")
+	}
+	return f.b, nil
+}
+
+// Get implements Blobs.
+func (d simDisk) Get(_ context.Context, sum string) ([]byte, error) {
+	b, err := d.read(sum)
+	if err != nil {
+		return nil, err
+	}
+	return checked(sum, b)
+}
+
+func (d simDisk) piece(sum string, offset int) ([]byte, int, error) {
+	b, err := d.read(sum)
+	if err != nil || offset >= len(b) {
+		return nil, 0, errors.Join(err, errors.New("sim: past the end"))
+	}
+	return b[offset:min(len(b), offset+simPiece)], len(b), nil
+}
+
+const simPiece = 700 // makes several pieces of a state
+
+func (d simDisk) sweep(_ context.Context, keep map[string]bool, older time.Time) error {
+	if _, err := d.l.op("sweep", ""); err != nil {
+		return err
+	}
+	d.l.w.mu.Lock()
+	defer d.l.w.mu.Unlock()
+	for sum, f := range d.l.proc.files {
+		if !keep[sum] && f.at.Before(older) {
+			delete(d.l.proc.files, sum)
+		}
+	}
+	return nil
+}
+
+// simObjects is the shared object store under jsBlobs.
+type simObjects struct {
+	jetstream.ObjectStore
+	l *simLife
+}
+
+var errSimAway = errors.New("sim: the object store is away")
+
+func (o simObjects) get(what, name string) ([]byte, uint64, error) {
+	h, err := o.l.op(what, name)
+	if err != nil {
+		return nil, h, err
+	}
+	o.l.w.mu.Lock()
+	defer o.l.w.mu.Unlock()
+	if o.l.w.away || o.l.cut[simCtl] != (simCut{}) {
+		return nil, h, errSimAway
+	}
+	return o.l.w.shared[name], h, nil
+}
+
+// GetInfo implements jetstream.ObjectStore.
+func (o simObjects) GetInfo(_ context.Context, name string, _ ...jetstream.GetObjectInfoOpt) (*jetstream.ObjectInfo, error) {
+	b, _, err := o.get("info", name)
+	if err == nil && b == nil {
+		err = jetstream.ErrObjectNotFound
+	}
+	return &jetstream.ObjectInfo{}, err
+}
+
+// GetBytes implements jetstream.ObjectStore.
+func (o simObjects) GetBytes(_ context.Context, name string, _ ...jetstream.GetObjectOpt) ([]byte, error) {
+	b, _, err := o.get("load", name)
+	if err == nil && b == nil {
+		err = jetstream.ErrObjectNotFound
+	}
+	return b, err
+}
+
+// PutBytes implements jetstream.ObjectStore.
+func (o simObjects) PutBytes(_ context.Context, name string, b []byte) (*jetstream.ObjectInfo, error) {
+	_, h, err := o.get("store", name)
+	if err != nil {
+		return nil, err
+	}
+	o.l.w.mu.Lock()
+	defer o.l.w.mu.Unlock()
+	o.l.w.shared[name] = torn(b, h, o.l.w.plan.torn)
+	return &jetstream.ObjectInfo{}, nil
+}
+
+// List implements jetstream.ObjectStore: nothing is old enough to go.
+func (o simObjects) List(context.Context, ...jetstream.ListObjectsOpt) ([]*jetstream.ObjectInfo, error) {
+	return nil, jetstream.ErrNoObjectsFound
+}
+
+// sums lists a store's blobs in order.
+func sums[T any](m map[string]T) (l []string) {
+	for s := range m {
+		l = append(l, s)
+	}
+	sort.Strings(l)
+	return l
+}
