@@ -133,7 +133,9 @@ func New(cfg Config, hosted []Actor, workers int) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, actors: hosted, workers: max(1, workers), stop: clock.Never, Cut: clock.Never}
 	e.scratch = make([]scratch, e.workers)
-	e.hints = make([]Hinter, len(hosted))
+	if len(hosted) >= hintActors {
+		e.hints = make([]Hinter, len(hosted))
+	}
 	n := len(hosted)
 	e.in, e.out, e.st = make([]Inbox, n), make([]Outbox, n), make([]Status, n)
 	e.next, e.work = make([]clock.Time, n), make([]clock.Time, n)
@@ -146,7 +148,9 @@ func New(cfg Config, hosted []Actor, workers int) (*Engine, error) {
 		e.next[d], e.work[d] = clock.Never, clock.Never
 		if hosted[d] != nil {
 			e.local = append(e.local, int32(d))
-			e.hints[d], _ = hosted[d].(Hinter)
+			if e.hints != nil {
+				e.hints[d], _ = hosted[d].(Hinter)
+			}
 		}
 	}
 	if err := e.connect(); err != nil {

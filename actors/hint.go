@@ -11,9 +11,16 @@ import (
 // struct, Hint(2) what that points to. Hints change nothing.
 type Hinter interface{ Hint(level int) }
 
+// hintActors is the size of a fabric from which its actors do not stay in the
+// processor's caches from window to window.
+const hintActors = 512
+
 // hint asks for the memory of the actors that run after list[i]: the farther
 // away, the nearer to the root.
 func (e *Engine) hint(list []int32, i int) {
+	if e.hints == nil {
+		return
+	}
 	if k := i + 3; k < len(list) {
 		d := list[k]
 		mem.Of(&e.in[d])

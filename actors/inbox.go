@@ -256,20 +256,20 @@ func (in *Inbox) rest(alone bool) (next, work clock.Time) {
 
 func isWork(f *wire.Frame) bool { return f.Kind != wire.KindPFC && f.Kind != wire.KindPause }
 
-// Peek returns the arrival time and port of the earliest frame before the
-// window's end.
-func (in *Inbox) Peek() (at clock.Time, port int, ok bool) {
+// Next is the arrival time of the earliest frame before the window's end, Never
+// when there is none.
+func (in *Inbox) Next() clock.Time {
 	if in.pos == len(in.ev) {
-		return clock.Never, 0, false
+		return clock.Never
 	}
-	e := &in.ev[in.pos]
-	return e.at, int(e.ch.dstPort), true
+	return in.ev[in.pos].at
 }
 
-// Pop takes the frame that Peek named. The pointer is valid until the window's
-// end and the frame may be changed in place. It panics when there is none.
-func (in *Inbox) Pop() *wire.Frame {
-	f := in.ev[in.pos].f
+// Take takes the frame that Next tells of, and its port. The pointer is valid
+// until the window's end and the frame may be changed in place. It panics when
+// there is none.
+func (in *Inbox) Take() (f *wire.Frame, port int) {
+	e := &in.ev[in.pos]
 	in.pos++
-	return f
+	return e.f, int(e.ch.dstPort)
 }

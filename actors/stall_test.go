@@ -16,8 +16,8 @@ type stuck struct {
 }
 
 func (s *stuck) Advance(end clock.Time, in *actors.Inbox, _ *actors.Outbox, st *actors.Status) {
-	for _, _, ok := in.Peek(); ok; _, _, ok = in.Peek() {
-		in.Pop()
+	for in.Next() < end {
+		in.Take()
 	}
 	*st = actors.Status{Next: clock.Never, NextWork: clock.Never, NextFault: clock.Never, Outstanding: 1}
 	if s.at < end {

@@ -171,14 +171,15 @@ func (r *Relay) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st
 		}
 	}
 	for {
-		at, port, ok := in.Peek()
+		at := in.Next()
 		ft, ot := r.NextFault(), r.NextOwn()
 		switch {
-		case ft < end && (!ok || ft <= at) && ft <= ot:
+		case ft < end && ft <= at && ft <= ot:
 			r.OnFault(ft)
-		case ok && at <= ot:
-			f := *in.Pop()
-			r.OnArrival(at, port, &f, emit)
+		case at < end && at <= ot:
+			f, port := in.Take()
+			own := *f
+			r.OnArrival(at, port, &own, emit)
 		case ot < end:
 			r.OnTimer(ot, emit)
 		default:

@@ -23,11 +23,8 @@ type blaster struct {
 }
 
 func (b *blaster) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st *actors.Status) {
-	for {
-		if _, _, ok := in.Peek(); !ok {
-			break
-		}
-		in.Pop()
+	for in.Next() < end {
+		in.Take()
 	}
 	for ; b.next < end; b.next = b.port.FreeAt().Add(b.slow) {
 		f := b.f

@@ -334,16 +334,14 @@ func (h *host) nextRule() (clock.Time, *pauseRule) {
 func (h *host) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st *actors.Status) {
 	now := clock.Time(0)
 	for {
-		at, _, ok := in.Peek()
-		if !ok {
-			at = clock.Never
-		}
+		at := in.Next()
 		tr, r := h.nextRule()
 		tx, s := h.nextTx(now)
 		switch {
-		case ok && at <= tr && at <= tx:
+		case at < end && at <= tr && at <= tx:
 			now = at
-			h.receive(at, in.Pop())
+			f, _ := in.Take()
+			h.receive(at, f)
 		case tr < end && tr <= tx:
 			now = tr
 			h.pause(tr, r, out)

@@ -271,8 +271,7 @@ func (s *Switch) ranks() []int32 {
 func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st *actors.Status) {
 	last := st.LastEvent
 	for {
-		at, pn, _ := in.Peek()
-		tw, tt := s.work.next(), s.timer.next()
+		at, tw, tt := in.Next(), s.work.next(), s.timer.next()
 		if s.faults != nil {
 			if tf := s.faults.Next(); tf < end && tf <= at && tf <= tw && tf <= tt {
 				s.faults.Apply(tf, s, out)
@@ -284,7 +283,8 @@ func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, s
 		switch {
 		case at < end && at <= tw && at <= tt:
 			last = at
-			s.arrive(at, pn, in.Pop(), out)
+			f, pn := in.Take()
+			s.arrive(at, pn, f, out)
 		case tw < end && tw <= tt:
 			last = tw
 			s.doWork(tw, out)

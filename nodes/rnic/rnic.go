@@ -151,10 +151,10 @@ func (r *RNIC) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st 
 	last := st.LastEvent
 	for {
 		at, class := r.nextOwn()
-		a, p, ok := in.Peek()
-		if ok && (a < at || a == at && class > clock.ClassArrival) {
+		if a := in.Next(); a < at || a == at && a < end && class > clock.ClassArrival {
 			last = a
-			r.arrive(a, p, in.Pop())
+			f, p := in.Take()
+			r.arrive(a, p, f)
 			continue
 		}
 		if at >= end {
