@@ -256,7 +256,7 @@ func (r *resolver) rest() {
 		}
 	}
 	if t := r.root.get("telemetry"); t != nil && t.kind == nMap {
-		r.plan.Telem = Telemetry{OTLP: t.str("otlp"), Interval: 100 * clock.Microsecond, Scale: 1}
+		r.plan.Telem = Telemetry{OTLP: t.str("otlp"), Interval: 100 * clock.Microsecond, Scale: 1000}
 		if t.has("interval") {
 			r.plan.Telem.Interval = max(t.dur("interval"), 1)
 		}
