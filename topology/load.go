@@ -131,8 +131,8 @@ func (r *resolver) resolve() {
 	r.rest()
 	r.finishRun()
 	if len(r.errs) == 0 {
-		p.resolved = r.render()
-		p.Hash = sha256.Sum256(p.resolved)
+		text, acts := r.render()
+		p.resolved, p.Hash, p.Model = text, sha256.Sum256(text), sha256.Sum256(text[:acts])
 	}
 }
 

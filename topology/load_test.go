@@ -56,6 +56,21 @@ func TestTelemetryDefaults(t *testing.T) {
 	}
 }
 
+// TestModelHash is the same whoever watches, and another for another run.
+func TestModelHash(t *testing.T) {
+	p := load(t, twoRacks)
+	for _, set := range []string{"telemetry.otlp=127.0.0.1:4317", "capture=[{port: \"leaf1:1\", file: x.pcapng}]", "expect=[]"} {
+		if q := load(t, twoRacks, set); q.Model != p.Model || q.Hash == p.Hash {
+			t.Errorf("with %s: model %x, without %x", set, q.Model, p.Model)
+		}
+	}
+	for _, set := range []string{"workload.bulk.size=1MB", "faults=[]", "seed=43"} {
+		if q := load(t, twoRacks, set); q.Model == p.Model {
+			t.Errorf("with %s: the same model", set)
+		}
+	}
+}
+
 // TestResolvedRoundTrip loads the resolved text and demands the same plan.
 func TestResolvedRoundTrip(t *testing.T) {
 	p := load(t, twoRacks)
