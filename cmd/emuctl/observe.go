@@ -37,6 +37,7 @@ type watcher struct {
 	split  *flowtime.Watcher
 	splits []flowtime.Split
 	push   *metrics.Pusher
+	pushed *report.Pushed // account of push, once it has ended
 	prom   *metrics.Endpoint
 	stores []*gnmi.Store
 	stop   []func()
@@ -191,7 +192,7 @@ func (w *watcher) serve(plan *topology.Plan, tm otlp.TimeMap, to sinks) error {
 		if err != nil {
 			return err
 		}
-		w.push = metrics.NewPusher(dest, plan.Name, tm)
+		w.push, w.pushed = metrics.NewPusher(dest, plan.Name, tm), &report.Pushed{Endpoint: ep}
 	}
 	if to.prometheus != "" {
 		l, err := net.Listen("tcp", to.prometheus)
@@ -271,8 +272,9 @@ func dialOut(s *gnmi.Store, to string) (*gnmi.Publisher, error) {
 // end closes what serve started.
 func (w *watcher) end() {
 	if w.push != nil {
-		w.push.Close()
+		a := w.push.Close()
 		w.push = nil
+		w.pushed.Made, w.pushed.Exported, w.pushed.Dropped, w.pushed.LastError = a.Offered, a.Exported, a.Dropped, a.LastError
 	}
 	for _, stop := range w.stop {
 		stop()
@@ -294,6 +296,7 @@ func (w *watcher) finish(r *report.Result) error {
 	}
 	w.end()
 	w.Finish(r)
+	r.Telemetry.Samples = w.pushed
 	return err
 }
 
