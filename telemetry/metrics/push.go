@@ -83,7 +83,8 @@ func NewPusher(dest Exporter, fabric string, tm otlp.TimeMap) *Pusher {
 	p := &Pusher{
 		dest: dest, time: tm, queue: make(chan *counters.Snapshot, maxWaiting),
 		closed: make(chan struct{}), done: make(chan struct{}),
-		res: resource.NewSchemaless(attribute.String("service.name", "rocemu"), attribute.String("service.namespace", fabric)),
+		res: resource.NewSchemaless(attribute.String("service.name", "rocemu"), attribute.String("service.namespace", fabric),
+			attribute.Int64("emu.scale", tm.InForce())),
 	}
 	go p.work()
 	return p
