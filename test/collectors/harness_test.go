@@ -136,8 +136,9 @@ func ports(t testing.TB, n int) int {
 
 func local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// start runs a program until the test ends and waits for its TCP ports.
-func start(t testing.TB, cmd *exec.Cmd, listens ...string) {
+// start runs a program until the test ends, or stop is called, and waits for its
+// TCP ports.
+func start(t testing.TB, cmd *exec.Cmd, listens ...string) (stop func()) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
@@ -147,9 +148,12 @@ func start(t testing.TB, cmd *exec.Cmd, listens ...string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cmd.Process.Signal(os.Interrupt) //nolint:errcheck // it may have ended
 		cmd.Wait()                       //nolint:errcheck // ended by a signal
+	})
+	t.Cleanup(func() {
+		stop()
 		if t.Failed() {
 			b, _ := os.ReadFile(log.Name())
 			t.Logf("%s:\n%.4000s", filepath.Base(cmd.Path), b)
@@ -165,6 +169,7 @@ func start(t testing.TB, cmd *exec.Cmd, listens ...string) {
 			return err
 		})
 	}
+	return stop
 }
 
 // within repeats f until it succeeds.
