@@ -93,6 +93,8 @@ type Fabric struct {
 	settings *topology.Timeline
 	start    time.Time
 	rec      []record.Record
+	keys     []recordKey     // of sortRecords
+	unsorted []record.Record // of sortRecords
 	nextS    clock.Time
 	dead     deadlocks
 }
