@@ -84,40 +84,39 @@ func (f *Fabric) TakeRecords(dst []record.Record) []record.Record {
 			dst = n.TakeRecords(dst)
 		}
 	}
+	made := len(dst)
 	dst = f.deadlockRecords(dst)
-	f.sortRecords(dst[from:])
+	f.sortRecords(dst[from:], len(dst) == made)
 	return dst
 }
 
-// recordKey is what records are ordered by, and where one stands.
-type recordKey struct {
-	at  clock.Time
-	dev int32
-	seq uint32
-	i   int32
-}
-
-// sortRecords orders by (time, device, number). A record is four times as large
-// as its key, and each device's are nearly in order.
-func (f *Fabric) sortRecords(recs []record.Record) {
+// sortRecords orders by (time, device, number). Those of devices come in order
+// of device and number, so that place decides for them among equal instants: a
+// word holds both. Notes of deadlocks have no number; with them, records are
+// compared in full.
+func (f *Fabric) sortRecords(recs []record.Record, numbered bool) {
+	const bits = 20
+	if len(recs) < 2 {
+		return
+	}
+	first, last := recs[0].At, recs[0].At
+	for i := range recs {
+		first, last = min(first, recs[i].At), max(last, recs[i].At)
+	}
+	if !numbered || len(recs) >= 1<<bits || last-first >= 1<<(63-bits) {
+		slices.SortFunc(recs, func(a, b record.Record) int {
+			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Dev, b.Dev), cmp.Compare(a.Seq, b.Seq))
+		})
+		return
+	}
 	f.keys = f.keys[:0]
 	for i := range recs {
-		f.keys = append(f.keys, recordKey{recs[i].At, recs[i].Dev, recs[i].Seq, int32(i)})
+		f.keys = append(f.keys, uint64(recs[i].At-first)<<bits|uint64(i))
 	}
-	slices.SortFunc(f.keys, func(a, b recordKey) int {
-		switch {
-		case a.at != b.at:
-			return cmp.Compare(a.at, b.at)
-		case a.dev != b.dev:
-			return cmp.Compare(a.dev, b.dev)
-		case a.seq != b.seq:
-			return cmp.Compare(a.seq, b.seq)
-		}
-		return cmp.Compare(a.i, b.i)
-	})
+	slices.Sort(f.keys)
 	f.unsorted = append(f.unsorted[:0], recs...)
 	for n, k := range f.keys {
-		recs[n] = f.unsorted[k.i]
+		recs[n] = f.unsorted[k&(1<<bits-1)]
 	}
 }
 

@@ -93,7 +93,7 @@ type Fabric struct {
 	settings *topology.Timeline
 	start    time.Time
 	rec      []record.Record
-	keys     []recordKey     // of sortRecords
+	keys     []uint64        // of sortRecords
 	unsorted []record.Record // of sortRecords
 	nextS    clock.Time
 	dead     deadlocks
