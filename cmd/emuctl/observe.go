@@ -43,6 +43,7 @@ type watcher struct {
 	stop   []func()
 	fabric *sim.Fabric
 	snap   counters.Snapshot
+	keep   bool // samples, for series.csv
 	when   *sim.Sampler
 	start  time.Time
 }
@@ -55,6 +56,7 @@ func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher
 	if err != nil {
 		return nil, err
 	}
+	w.keep = out
 	if also := o.Records; also != nil {
 		o.Records = func(b []record.Record) { also(b); w.Records(b) }
 	} else {
@@ -165,7 +167,9 @@ func (stdout) Close() error                { return nil }
 // take reads the counters and hands them to everyone who wants them.
 func (w *watcher) take(t clock.Time, f *sim.Fabric) {
 	f.Snapshot(t, &w.snap)
-	w.Snapshot(&w.snap)
+	if w.keep {
+		w.Snapshot(&w.snap)
+	}
 	n := f.Engine.Totals()
 	w.offer(&w.snap, metrics.Health{FrameHops: n.Hops, Events: n.Events, Windows: n.Windows, WallSeconds: time.Since(w.start).Seconds()})
 }
