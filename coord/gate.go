@@ -134,6 +134,12 @@ func (g *gate) pass(e *actors.Engine, start, end clock.Time) (done bool, next cl
 		return g.next(end) != clock.Never, g.next(end), nil
 	}
 	if end > g.grant {
+		// A paused run is granted no more: it stops within what it has.
+		if g.stop <= g.grant && !g.stopped {
+			g.stopped = true
+			e.Stop(g.stop)
+			return true, clock.Never, nil
+		}
 		return false, 0, nil
 	}
 	if g.next(end) < start {

@@ -20,7 +20,7 @@ type SeriesRow struct {
 	Device string
 	Port   int // 0 = the device
 	Metric string
-	Index  int // priority, PG or queue; -1 = none
+	Index  string // priority, PG, queue, pool or drop reason
 	Value  int64
 	Unit   string
 }
@@ -145,14 +145,11 @@ func writeSeries(w io.Writer, r *Result) error {
 	c := csv.NewWriter(w)
 	c.Write([]string{"time_ns", "device", "port", "metric", "index", "value", "unit"}) //nolint:errcheck // kept for Error
 	for _, s := range r.detail().Series {
-		port, index := "", ""
+		port := ""
 		if s.Port > 0 {
 			port = strconv.Itoa(s.Port)
 		}
-		if s.Index >= 0 {
-			index = strconv.Itoa(s.Index)
-		}
-		c.Write([]string{s.At.NS(), s.Device, port, s.Metric, index, strconv.FormatInt(s.Value, 10), s.Unit}) //nolint:errcheck // kept for Error
+		c.Write([]string{s.At.NS(), s.Device, port, s.Metric, s.Index, strconv.FormatInt(s.Value, 10), s.Unit}) //nolint:errcheck // kept for Error
 	}
 	c.Flush()
 	return c.Error()

@@ -125,7 +125,7 @@ func TestGoldenFiles(t *testing.T) {
 	}
 	r := smallResult()
 	r.Detail.Resolved = []byte("schema: 1\n")
-	r.Detail.Series = []SeriesRow{{At: 1500, Device: "leaf1", Port: 2, Metric: "queue", Index: 3, Value: 7, Unit: "B"}}
+	r.Detail.Series = []SeriesRow{{At: 1500, Device: "leaf1", Port: 2, Metric: "queue", Index: "3", Value: 7, Unit: "B"}}
 	r.Detail.Events = []Event{{AtNS: 1_234_567, Device: "leaf1", Kind: "xoff", Fields: map[string]any{"prio": 3}}}
 	if err := d.Write(r); err != nil {
 		t.Fatal(err)

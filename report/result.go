@@ -168,6 +168,18 @@ type Telemetry struct {
 	ChainsUnlisted uint64   `json:"chains_unlisted"`
 	MissingRecords uint64   `json:"missing_records"` // notes that devices did not keep
 	Exports        []Export `json:"exports,omitempty"`
+	Samples        *Pushed  `json:"samples,omitempty"`
+}
+
+// Pushed says what became of the samples of all counters that a collector was
+// to get: exported + dropped = made. A collector that falls behind loses the
+// oldest ones.
+type Pushed struct {
+	Endpoint  string `json:"endpoint"`
+	Made      uint64 `json:"made"`
+	Exported  uint64 `json:"exported"`
+	Dropped   uint64 `json:"dropped"`
+	LastError string `json:"last_error,omitempty"`
 }
 
 // Export is one destination of chains: exported + dropped = made.

@@ -39,6 +39,7 @@ func WriteSummary(w io.Writer, r *Result, colour bool) error {
 	fact("deadlocks", deadlocks(r))
 	fact("faults", faults(r))
 	fact("findings", findings(r))
+	fact("telemetry", undelivered(r.Telemetry))
 	fact("engine", engine(&r.Engine))
 	fact("digest", r.Digest)
 	_, err := io.WriteString(w, b.String())
@@ -98,6 +99,31 @@ func NewTable(header ...any) table.Writer {
 	t.SuppressTrailingSpaces()
 	t.AppendHeader(header)
 	return t
+}
+
+// undelivered tells what collectors did not get, and nothing when they got all.
+func undelivered(t *Telemetry) string {
+	if t == nil {
+		return ""
+	}
+	var out []string
+	add := func(dropped, made uint64, what, endpoint, why string) {
+		if dropped == 0 {
+			return
+		}
+		s := fmt.Sprintf("%d of %d %s did not reach %s", dropped, made, what, endpoint)
+		if why != "" {
+			s += ": " + why
+		}
+		out = append(out, s)
+	}
+	for _, e := range t.Exports {
+		add(e.ChainsDropped, t.ChainsMade, "chains", e.Endpoint, e.LastError)
+	}
+	if m := t.Samples; m != nil {
+		add(m.Dropped, m.Made, "samples", m.Endpoint, m.LastError)
+	}
+	return some(out)
 }
 
 func stuck(r *Result) string {

@@ -37,6 +37,21 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// What a collector did not get is told; nothing is said when it got all.
+func TestUndelivered(t *testing.T) {
+	r := &Telemetry{ChainsMade: 3, Exports: []Export{{Endpoint: "c:1", ChainsExported: 3}}, Samples: &Pushed{Endpoint: "c:1", Made: 5, Exported: 5}}
+	if got := undelivered(r); got != "" {
+		t.Errorf("all delivered: %q", got)
+	}
+	r.Exports[0] = Export{Endpoint: "c:1", ChainsExported: 1, ChainsDropped: 2, LastError: "refused"}
+	r.Samples.Dropped = 4
+	for _, want := range []string{"2 of 3 chains did not reach c:1: refused", "4 of 5 samples did not reach c:1"} {
+		if got := undelivered(r); !strings.Contains(got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+}
+
 func TestNaturalOrder(t *testing.T) {
 	got := strings.Join(sortedKeys(map[string]int{"leaf10": 1, "leaf9": 1, "a": 1}), " ")
 	if got != "a leaf9 leaf10" {

@@ -90,11 +90,40 @@ func (f *Fabric) TakeRecords(dst []record.Record) []record.Record {
 			dst = n.TakeRecords(dst)
 		}
 	}
+	made := len(dst)
 	dst = f.deadlockRecords(dst)
-	slices.SortFunc(dst[from:], func(a, b record.Record) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Dev, b.Dev), cmp.Compare(a.Seq, b.Seq))
-	})
+	f.sortRecords(dst[from:], len(dst) == made)
 	return dst
+}
+
+// sortRecords orders by (time, device, number). Those of devices come in order
+// of device and number, so that place decides for them among equal instants: a
+// word holds both. Notes of deadlocks have no number; with them, records are
+// compared in full.
+func (f *Fabric) sortRecords(recs []record.Record, numbered bool) {
+	const bits = 20
+	if len(recs) < 2 {
+		return
+	}
+	first, last := recs[0].At, recs[0].At
+	for i := range recs {
+		first, last = min(first, recs[i].At), max(last, recs[i].At)
+	}
+	if !numbered || len(recs) >= 1<<bits || last-first >= 1<<(63-bits) {
+		slices.SortFunc(recs, func(a, b record.Record) int {
+			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Dev, b.Dev), cmp.Compare(a.Seq, b.Seq))
+		})
+		return
+	}
+	f.keys = f.keys[:0]
+	for i := range recs {
+		f.keys = append(f.keys, uint64(recs[i].At-first)<<bits|uint64(i))
+	}
+	slices.Sort(f.keys)
+	f.unsorted = append(f.unsorted[:0], recs...)
+	for n, k := range f.keys {
+		recs[n] = f.unsorted[k&(1<<bits-1)]
+	}
 }
 
 // cost measures what a run takes of the machine.

@@ -94,6 +94,8 @@ type Fabric struct {
 	settings *topology.Timeline
 	start    time.Time
 	rec      []record.Record
+	keys     []uint64        // of sortRecords
+	unsorted []record.Record // of sortRecords
 	dead     deadlocks
 }
 

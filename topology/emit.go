@@ -12,8 +12,9 @@ import (
 // Loading it gives the same plan.
 func (p *Plan) Resolved() []byte { return bytes.Clone(p.resolved) }
 
-// render merges the defaults in and prints the tree.
-func (r *resolver) render() []byte {
+// render merges the defaults in and prints the tree. What acts on the run comes
+// first, in the bytes before acts.
+func (r *resolver) render() (text []byte, acts int) {
 	root := &node{kind: nMap}
 	put := func(key string, n *node) {
 		if n != nil && n.kind != nNull {
@@ -35,12 +36,16 @@ func (r *resolver) render() []byte {
 	nics := r.root.get("rnics")
 	allNIC := one("all", overlay(expandNIC(defaults().path("rnics", "all")), expandNIC(nics.get("all"))))
 	put("rnics", r.renderLayers(allNIC, nics, nil, expandNIC))
-	for _, k := range []string{"workload", "faults", "changes", "capture", "telemetry", "expect"} {
-		put(k, r.root.get(k))
-	}
 	var b bytes.Buffer
-	emitMap(&b, root, 0)
-	return b.Bytes()
+	for _, part := range [][]string{{"workload", "faults", "changes"}, {"capture", "telemetry", "expect"}} {
+		acts = b.Len() // before the second
+		for _, k := range part {
+			put(k, r.root.get(k))
+		}
+		emitMap(&b, root, 0)
+		root.keys = nil
+	}
+	return b.Bytes(), acts
 }
 
 func one(key string, v *node) *node { return &node{kind: nMap, keys: []entry{{key: key, val: v}}} }

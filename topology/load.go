@@ -131,8 +131,8 @@ func (r *resolver) resolve() {
 	r.rest()
 	r.finishRun()
 	if len(r.errs) == 0 {
-		p.resolved = r.render()
-		p.Hash = sha256.Sum256(p.resolved)
+		text, acts := r.render()
+		p.resolved, p.Hash, p.Model = text, sha256.Sum256(text), sha256.Sum256(text[:acts])
 	}
 }
 
@@ -256,7 +256,7 @@ func (r *resolver) rest() {
 		}
 	}
 	if t := r.root.get("telemetry"); t != nil && t.kind == nMap {
-		r.plan.Telem = Telemetry{OTLP: t.str("otlp"), Interval: 100 * clock.Microsecond, Scale: 1}
+		r.plan.Telem = Telemetry{OTLP: t.str("otlp"), Interval: 100 * clock.Microsecond, Scale: 1000}
 		if t.has("interval") {
 			r.plan.Telem.Interval = max(t.dur("interval"), 1)
 		}

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/rocemu/rocemu/clock"
 )
 
 const twoRacks = `schema: 1
@@ -43,6 +45,30 @@ func load(t *testing.T, text string, sets ...string) *Plan {
 		t.Fatalf("resolved text gives another plan:\n%s", p.Resolved())
 	}
 	return p
+}
+
+// TestTelemetryDefaults are those of docs/telemetry.md, also when the section
+// names something else.
+func TestTelemetryDefaults(t *testing.T) {
+	p := load(t, twoRacks, "telemetry.otlp=127.0.0.1:4317")
+	if p.Telem.Scale != 1000 || p.Telem.Interval != 100*clock.Microsecond {
+		t.Errorf("%+v, want scale 1000, interval 100us", p.Telem)
+	}
+}
+
+// TestModelHash is the same whoever watches, and another for another run.
+func TestModelHash(t *testing.T) {
+	p := load(t, twoRacks)
+	for _, set := range []string{"telemetry.otlp=127.0.0.1:4317", "capture=[{port: \"leaf1:1\", file: x.pcapng}]", "expect=[]"} {
+		if q := load(t, twoRacks, set); q.Model != p.Model || q.Hash == p.Hash {
+			t.Errorf("with %s: model %x, without %x", set, q.Model, p.Model)
+		}
+	}
+	for _, set := range []string{"workload.bulk.size=1MB", "faults=[]", "seed=43"} {
+		if q := load(t, twoRacks, set); q.Model == p.Model {
+			t.Errorf("with %s: the same model", set)
+		}
+	}
 }
 
 // TestResolvedRoundTrip loads the resolved text and demands the same plan.

@@ -66,6 +66,7 @@ type Plan struct {
 	Window clock.Duration
 	Settle clock.Duration
 	Hash   [32]byte // of the resolved text: peers of a cluster compare it
+	Model  [32]byte // Hash without captures, telemetry, expectations: what acts on the run
 
 	byName   map[string]int32
 	resolved []byte

@@ -37,11 +37,13 @@ type watcher struct {
 	split  *flowtime.Watcher
 	splits []flowtime.Split
 	push   *metrics.Pusher
+	pushed *report.Pushed // account of push, once it has ended
 	prom   *metrics.Endpoint
 	stores []*gnmi.Store
 	stop   []func()
 	fabric *sim.Fabric
 	snap   counters.Snapshot
+	keep   bool // samples, for series.csv
 	when   *sim.Sampler
 	start  time.Time
 }
@@ -54,6 +56,7 @@ func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher
 	if err != nil {
 		return nil, err
 	}
+	w.keep = out
 	if also := o.Records; also != nil {
 		o.Records = func(b []record.Record) { also(b); w.Records(b) }
 	} else {
@@ -157,7 +160,9 @@ func (stdout) Close() error                { return nil }
 // take reads the counters and hands them to everyone who wants them.
 func (w *watcher) take(t clock.Time, f *sim.Fabric) {
 	f.Snapshot(t, &w.snap)
-	w.Snapshot(&w.snap)
+	if w.keep {
+		w.Snapshot(&w.snap)
+	}
 	n := f.Engine.Totals()
 	w.offer(&w.snap, metrics.Health{FrameHops: n.Hops, Events: n.Events, Windows: n.Windows, WallSeconds: time.Since(w.start).Seconds()})
 }
@@ -184,7 +189,7 @@ func (w *watcher) serve(plan *topology.Plan, tm otlp.TimeMap, to sinks) error {
 		if err != nil {
 			return err
 		}
-		w.push = metrics.NewPusher(dest, plan.Name, tm)
+		w.push, w.pushed = metrics.NewPusher(dest, plan.Name, tm), &report.Pushed{Endpoint: ep}
 	}
 	if to.prometheus != "" {
 		l, err := net.Listen("tcp", to.prometheus)
@@ -264,8 +269,9 @@ func dialOut(s *gnmi.Store, to string) (*gnmi.Publisher, error) {
 // end closes what serve started.
 func (w *watcher) end() {
 	if w.push != nil {
-		w.push.Close()
+		a := w.push.Close()
 		w.push = nil
+		w.pushed.Made, w.pushed.Exported, w.pushed.Dropped, w.pushed.LastError = a.Offered, a.Exported, a.Dropped, a.LastError
 	}
 	for _, stop := range w.stop {
 		stop()
@@ -287,6 +293,7 @@ func (w *watcher) finish(r *report.Result) error {
 	}
 	w.end()
 	w.Finish(r)
+	r.Telemetry.Samples = w.pushed
 	return err
 }
 

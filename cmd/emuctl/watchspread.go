@@ -113,6 +113,7 @@ func (s *spreadWatch) complete(run *coord.Run, res *report.Result, fetch func(su
 		res.Detail.Events = s.log.events
 	}
 	s.Finish(res)
+	res.Telemetry.Samples = s.pushed
 	return err
 }
 

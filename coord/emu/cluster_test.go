@@ -318,6 +318,31 @@ func (c *cluster) probe(subject string, heard <-chan struct{}) {
 	c.Fatalf("nobody listens to %s", subject)
 }
 
+// A paused run that is told to stop ends where it was granted to, without being
+// let go on first.
+func TestStopWhilePaused(t *testing.T) {
+	c := start(t, "a", "b")
+	id := c.submit(2, func(s *coord.RunSpec) { s.Pause = true })
+	c.await("slots", func(r *coord.RunStatus) bool { return len(r.Slots) == 2 })
+	granted, err := c.cl.Step(c.Context(), 200*clock.Microsecond)
+	c.must(err)
+	c.await("the step's end", func(r *coord.RunStatus) bool { return r.Virtual > clock.Time(190*clock.Microsecond) })
+	at, err := c.cl.Stop(c.Context(), 0)
+	c.must(err)
+	ctx, cancel := context.WithTimeout(c.Context(), 20*time.Second)
+	defer cancel()
+	run, err := c.cl.Wait(ctx, id, nil)
+	c.must(err)
+	if at != granted || run.Phase != coord.Ended {
+		t.Fatalf("stop at %v, granted %v; %s: %s", at, granted, run.Phase, run.Why)
+	}
+	res, _, _, err := emu.ResultOf(plan(t), run, c.fetch)
+	c.must(err)
+	if clock.Time(res.VirtualNS) != at {
+		t.Errorf("ended at %v, want %v", clock.Time(res.VirtualNS), at)
+	}
+}
+
 // A tap on a port whose ends are in different processes publishes every frame of
 // both directions.
 func TestTap(t *testing.T) {

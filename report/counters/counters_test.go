@@ -73,9 +73,16 @@ func TestSeriesHoldsChangesOnly(t *testing.T) {
 		s.Add(n)
 	}
 	want := []report.SeriesRow{
-		{At: 1e6, Device: "leaf1", Port: 1, Metric: "tx_frames", Index: -1, Value: 5, Unit: "{frame}"},
-		{At: 2e6, Device: "leaf1", Port: 1, Metric: "queue_occupancy", Index: 3, Value: 100, Unit: "By"},
-		{At: 3e6, Device: "leaf1", Port: 1, Metric: "queue_occupancy", Index: 3, Value: 0, Unit: "By"},
+		{At: 1e6, Device: "leaf1", Port: 1, Metric: "tx_frames", Value: 5, Unit: "{frame}"},
+		{At: 2e6, Device: "leaf1", Port: 1, Metric: "queue_occupancy", Index: "3", Value: 100, Unit: "By"},
+		{At: 3e6, Device: "leaf1", Port: 1, Metric: "queue_occupancy", Index: "3", Value: 0, Unit: "By"},
+	}
+	named := Series{}
+	named.Add(&Snapshot{Devices: []string{"leaf1"}, Points: []Point{
+		{ID: Drops, Index: int8(report.FaultDrop), Value: 2}, {ID: PoolOccupancy, Index: 1, Value: 3},
+	}})
+	if r := named.Rows; len(r) != 2 || r[0].Index != "fault" || r[1].Index != "headroom" {
+		t.Errorf("drop reasons and pools are named, got %+v", r)
 	}
 	if len(s.Rows) != len(want) {
 		t.Fatalf("rows %+v", s.Rows)

@@ -34,7 +34,7 @@ func (s *Series) Add(n *Snapshot) {
 		}
 		m := p.Metric()
 		s.Rows = append(s.Rows, report.SeriesRow{
-			At: n.At, Device: n.Devices[p.Dev], Port: int(p.Port), Metric: m.Name, Index: int(p.Index), Value: p.Value, Unit: m.Unit,
+			At: n.At, Device: n.Devices[p.Dev], Port: int(p.Port), Metric: m.Name, Index: p.IndexName(), Value: p.Value, Unit: m.Unit,
 		})
 	}
 	s.last = append(s.last[:0], n.Points...)

@@ -42,30 +42,49 @@ func (a *Assembler) Accounts() Accounts { return a.acct }
 // except records that a replay made again: those are recognised by their
 // number and ignored.
 func (a *Assembler) Add(recs []record.Record) {
-	a.batch = append(a.batch[:0], recs...)
-	// Numbers are checked in their own order: a posting is noted late, with the
-	// time it had.
-	slices.SortFunc(a.batch, func(x, y record.Record) int {
-		return cmp.Or(cmp.Compare(x.Dev, y.Dev), cmp.Compare(x.Seq, y.Seq))
-	})
-	n := 0
-	for i := range a.batch {
-		if a.fresh(&a.batch[i]) && relevant(a.batch[i].Kind) {
-			a.batch[n] = a.batch[i]
-			n++
+	a.batch = a.batch[:0]
+	for i := range recs {
+		r := &recs[i]
+		want, known := a.seen[r.Dev]
+		if next := known && r.Seq == want || !known && r.Seq <= 1; !next && r.Kind != record.Deadlock {
+			a.outOfOrder(recs[i:])
+			break
 		}
+		a.keep(r)
 	}
-	a.batch = a.batch[:n]
-	slices.SortFunc(a.batch, func(x, y record.Record) int {
+	byTime := func(x, y record.Record) int {
 		return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.Dev, y.Dev), cmp.Compare(x.Seq, y.Seq))
-	})
+	}
+	if !slices.IsSortedFunc(a.batch, byTime) {
+		slices.SortFunc(a.batch, byTime)
+	}
 	for i := range a.batch {
 		a.one(&a.batch[i])
 	}
 }
 
-// fresh keeps account of record numbers: a device numbers its records from 0
-// or 1 without holes, and a replay repeats numbers.
+// keep adds a record to the batch if it is new and belongs into chains.
+func (a *Assembler) keep(r *record.Record) {
+	if a.fresh(r) && relevant(r.Kind) {
+		a.batch = append(a.batch, *r)
+	}
+}
+
+// outOfOrder takes the rest of a batch in which numbers do not follow one
+// another: they are checked in their own order, since a posting is noted late,
+// with the time it had.
+func (a *Assembler) outOfOrder(recs []record.Record) {
+	rest := slices.Clone(recs)
+	slices.SortFunc(rest, func(x, y record.Record) int {
+		return cmp.Or(cmp.Compare(x.Dev, y.Dev), cmp.Compare(x.Seq, y.Seq))
+	})
+	for i := range rest {
+		a.keep(&rest[i])
+	}
+}
+
+// fresh keeps account of record numbers: a device numbers its records from 1
+// without holes, and a replay repeats numbers.
 func (a *Assembler) fresh(r *record.Record) bool {
 	if r.Kind == record.Deadlock {
 		return false // an observer's note: it has no number

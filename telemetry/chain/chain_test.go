@@ -250,3 +250,20 @@ func TestFilesRoundTrip(t *testing.T) {
 		t.Errorf("loss %+v", l.Steps[0])
 	}
 }
+
+// Queue pairs of one requester that lose the same packet have traces of their
+// own, also when their peers number them alike.
+func TestTraceIDsOfOneRequester(t *testing.T) {
+	p := testPlan()
+	p.Devices = append(p.Devices, topology.Device{ID: 3, Kind: topology.RNIC, Name: "rnic3"})
+	p.RNICs = append(p.RNICs, 3)
+	p.QPs = append(p.QPs, topology.QP{ID: 1, A: 1, B: 3, AQPN: 18, BQPN: 18, Flows: []int32{0}}, topology.QP{ID: 2, A: 1, B: 2, AQPN: 19, BQPN: 19, Flows: []int32{0}})
+	seen := map[[16]byte]int32{}
+	for conn := range int32(3) {
+		id := traceID(NewDirectory(p), &Chain{Conn: conn, PSN: 5})
+		if other, twice := seen[id]; twice {
+			t.Errorf("queue pairs %d and %d have the same trace %x", other, conn, id)
+		}
+		seen[id] = conn
+	}
+}

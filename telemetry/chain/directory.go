@@ -105,8 +105,9 @@ func (d *Directory) Line(id int32) string {
 	return d.plan.Lines[d.plan.Flows[id].Line].Name
 }
 
-// Run returns the run's hash and seed, from which ids are derived.
-func (d *Directory) Run() (hash [32]byte, seed uint64) { return d.plan.Hash, d.plan.Seed }
+// Run returns the hash of what acts on the run and its seed, from which ids are
+// derived: who watches does not matter.
+func (d *Directory) Run() (hash [32]byte, seed uint64) { return d.plan.Model, d.plan.Seed }
 
 // Fabric returns the run's name.
 func (d *Directory) Fabric() string { return d.plan.Name }

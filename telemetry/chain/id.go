@@ -20,7 +20,9 @@ func traceID(d *Directory, c *Chain) (id [16]byte) {
 	hash, seed := d.Run()
 	run := clock.Mix(seed, binary.LittleEndian.Uint64(hash[:8]), binary.LittleEndian.Uint64(hash[8:16]))
 	q := d.QP(c.Conn)
-	who := clock.HashString(run, d.RNIC(q.A))
+	// A requester has its own numbers for its queue pairs; those of its peers
+	// may be equal.
+	who := clock.Mix(clock.HashString(run, d.RNIC(q.A)), uint64(q.AQPN), clock.HashString(run, d.RNIC(q.B)))
 	what := uint64(q.BQPN)<<32 | uint64(c.PSN)
 	hi := clock.Mix(who^saltHi, what, uint64(c.Ordinal))
 	lo := clock.Mix(who^saltLo, what, uint64(c.Ordinal))

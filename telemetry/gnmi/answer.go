@@ -65,7 +65,6 @@ func newQuery(prefix, path *pb.Path) (query, error) {
 
 // updates answers a query out of a view.
 func (v *View) updates(q query, enc pb.Encoding) ([]*pb.Update, error) {
-	v.build()
 	if q.sonic != nil {
 		got, ok := v.sonicGet(q.sonic)
 		if !ok {
@@ -75,9 +74,10 @@ func (v *View) updates(q query, enc pb.Encoding) ([]*pb.Update, error) {
 		return []*pb.Update{{Path: q.path, Val: val}}, err
 	}
 	var out []*pb.Update
-	for _, l := range v.leaves {
-		if matches(q.oc, l.path) {
-			out = append(out, &pb.Update{Path: &pb.Path{Origin: "openconfig", Elem: l.path}, Val: uintValue(l.value, enc)})
+	leaves := v.lay.openconfig()
+	for i := range leaves {
+		if l := &leaves[i]; matches(q.oc, l.path.Elem) {
+			out = append(out, &pb.Update{Path: l.path, Val: uintValue(l.value(v.points), enc)})
 		}
 	}
 	if len(out) == 0 {

@@ -8,10 +8,17 @@ import (
 	"github.com/rocemu/rocemu/report/counters"
 )
 
-// leaf is one OpenConfig value.
-type leaf struct {
-	path  []*pb.PathElem
-	value uint64
+// ocLeaf is one OpenConfig value: the sum of some points.
+type ocLeaf struct {
+	path *pb.Path
+	of   []int // positions among the device's points
+}
+
+func (l *ocLeaf) value(points []counters.Point) (sum uint64) {
+	for _, i := range l.of {
+		sum += uint64(points[i].Value)
+	}
+	return sum
 }
 
 // ocPort and ocQueue are the leaves below a port's counters and a queue's
@@ -45,27 +52,34 @@ func elem(name string, kv ...string) *pb.PathElem {
 	return e
 }
 
-// openconfig lists the leaves of a view in order of port and queue.
-func openconfig(v *View) []leaf {
-	var out []leaf
-	add := func(value int64, path ...*pb.PathElem) { out = append(out, leaf{path, uint64(value)}) }
-	for _, n := range v.ports() {
+// openconfig lists the leaves in order of port and queue.
+func openconfig(l *layout) (out []ocLeaf) {
+	add := func(of []place, path ...*pb.PathElem) {
+		leaf := ocLeaf{path: &pb.Path{Origin: "openconfig", Elem: path}}
+		for _, p := range of {
+			if i, ok := l.at[p]; ok {
+				leaf.of = append(leaf.of, i)
+			}
+		}
+		out = append(out, leaf)
+	}
+	for _, n := range l.ports {
 		name := portName(n)
 		for _, s := range ocPort {
-			add(v.values[place{n, -1, s.id}], elem("interfaces"), elem("interface", "name", name), elem("state"), elem("counters"), elem(s.name))
+			add([]place{{n, -1, s.id}}, elem("interfaces"), elem("interface", "name", name), elem("state"), elem("counters"), elem(s.name))
 		}
 		for _, dir := range []string{"in-mac-control-frames", "out-mac-control-frames"} {
-			var sum int64
+			var of []place
 			for prio := range 8 {
 				for _, id := range ocControl[dir] {
-					sum += v.values[place{n, prio, id}]
+					of = append(of, place{n, prio, id})
 				}
 			}
-			add(sum, elem("interfaces"), elem("interface", "name", name), elem("ethernet"), elem("state"), elem("counters"), elem(dir))
+			add(of, elem("interfaces"), elem("interface", "name", name), elem("ethernet"), elem("state"), elem("counters"), elem(dir))
 		}
 		for q := range 8 {
 			for _, s := range ocQueue {
-				add(v.values[place{n, q, s.id}], elem("qos"), elem("interfaces"), elem("interface", "interface-id", name), elem("output"),
+				add([]place{{n, q, s.id}}, elem("qos"), elem("interfaces"), elem("interface", "interface-id", name), elem("output"),
 					elem("queues"), elem("queue", "name", strconv.Itoa(q)), elem("state"), elem(s.name))
 			}
 		}

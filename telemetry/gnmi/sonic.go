@@ -3,7 +3,6 @@ package gnmi
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/rocemu/rocemu/report/counters"
@@ -70,104 +69,133 @@ type stat struct {
 	id   counters.ID
 }
 
-// sonicTables builds COUNTERS_DB: table → port → fields; values are decimal
-// strings, tables below a port are objects keyed PORT:INDEX.
-func sonicTables(v *View, m *marks) map[string]map[string]any {
-	out := map[string]map[string]any{"COUNTERS": {}, "PERIODIC_WATERMARKS": {}, "USER_WATERMARKS": {}, "PERSISTENT_WATERMARKS": {}}
-	for _, n := range v.ports() {
-		name := portName(n)
-		port := map[string]any{}
-		for _, s := range sonicPort {
-			port[s.name] = strconv.FormatInt(v.values[place{n, -1, s.id}], 10)
+// sonicMarks are the tables of watermarks.
+var sonicMarks = map[string]func(v *View, mark int) int64{
+	"PERIODIC_WATERMARKS":   func(v *View, mark int) int64 { return v.periodic[mark] },
+	"USER_WATERMARKS":       func(v *View, mark int) int64 { return v.user[mark] },
+	"PERSISTENT_WATERMARKS": func(v *View, mark int) int64 { return v.points[v.lay.marks[mark].at].Value },
+}
+
+// port returns a port of a COUNTERS_DB table: fields with decimal strings, and
+// tables below it as objects keyed PORT:INDEX.
+func (v *View) port(table string, n int) map[string]any {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	key := table + "/" + portName(n)
+	got := v.sonic[key]
+	if got == nil {
+		if of := sonicMarks[table]; of != nil {
+			got = v.marksOf(n, of)
+		} else {
+			got = v.countersOf(n)
 		}
-		for prio := range 8 {
-			for _, s := range sonicPrio {
-				port[fmt.Sprintf(s.name, prio)] = strconv.FormatInt(v.values[place{n, prio, s.id}]/s.div, 10)
-			}
+		if v.sonic == nil {
+			v.sonic = map[string]map[string]any{}
 		}
-		var marked int64
-		for q := range 8 {
-			marked += v.values[place{n, q, counters.QueueMarked}]
+		v.sonic[key] = got
+	}
+	return got
+}
+
+// countersOf is a port of COUNTERS.
+func (v *View) countersOf(n int) map[string]any {
+	port := map[string]any{}
+	for _, s := range sonicPort {
+		port[s.name] = decimal(v.value(place{n, -1, s.id}))
+	}
+	for prio := range 8 {
+		for i, s := range sonicPrio {
+			port[prioNames[prio][i]] = decimal(v.value(place{n, prio, s.id}) / s.div)
 		}
-		port["SAI_PORT_STAT_ECN_MARKED_PACKETS"] = strconv.FormatInt(marked, 10)
-		for _, sub := range sonicSub {
-			port[sub.table] = subTable(v.values, n, sub.stats, false)
+	}
+	var marked int64
+	for q := range 8 {
+		marked += v.value(place{n, q, counters.QueueMarked})
+	}
+	port["SAI_PORT_STAT_ECN_MARKED_PACKETS"] = decimal(marked)
+	for _, sub := range sonicSub {
+		port[sub.table] = subTable(n, sub.stats, func(at place) (string, bool) { return decimal(v.value(at)), true })
+	}
+	return port
+}
+
+// marksOf is a port of a table of watermarks.
+func (v *View) marksOf(n int, of func(*View, int) int64) map[string]any {
+	value := func(at place) (string, bool) {
+		if _, isMark := markOf[at.id]; !isMark {
+			return "", false
 		}
-		out["COUNTERS"][name] = port
-		for table, values := range map[string]map[place]int64{
-			"PERIODIC_WATERMARKS": m.periodic, "USER_WATERMARKS": m.user, "PERSISTENT_WATERMARKS": m.persistent,
-		} {
-			out[table][name] = map[string]any{
-				"Queues":         subTable(values, n, sonicSub[0].stats, true),
-				"PriorityGroups": subTable(values, n, sonicSub[1].stats, true),
-			}
+		if i, ok := v.lay.mark[at]; ok {
+			return decimal(of(v, i)), true
+		}
+		return "0", true
+	}
+	return map[string]any{"Queues": subTable(n, sonicSub[0].stats, value), "PriorityGroups": subTable(n, sonicSub[1].stats, value)}
+}
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// prioNames are the names of sonicPrio by priority.
+var prioNames = func() (out [8][]string) {
+	for prio := range out {
+		for _, s := range sonicPrio {
+			out[prio] = append(out[prio], fmt.Sprintf(s.name, prio))
 		}
 	}
 	return out
-}
+}()
 
 // subTable builds the rows PORT:0 to PORT:7 of a table below a port.
-func subTable(values map[place]int64, port int, stats []stat, marksOnly bool) map[string]any {
+func subTable(port int, stats []stat, value func(place) (string, bool)) map[string]any {
 	rows := map[string]any{}
 	for i := range 8 {
 		row := map[string]any{}
 		for _, s := range stats {
-			if _, isMark := markOf[s.id]; marksOnly && !isMark {
-				continue
+			if text, ok := value(place{port, i, s.id}); ok {
+				row[s.name] = text
 			}
-			row[s.name] = strconv.FormatInt(values[place{port, i, s.id}], 10)
 		}
-		rows[fmt.Sprintf("%s:%d", portName(port), i)] = row
+		rows[portName(port)+":"+strconv.Itoa(i)] = row
 	}
 	return rows
-}
-
-// ports lists the port numbers of a view.
-func (v *View) ports() []int {
-	seen := map[int]bool{}
-	for p := range v.values {
-		if p.port > 0 {
-			seen[p.port] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(seen))
 }
 
 // sonicGet answers a COUNTERS_DB path: TABLE, TABLE/PORT, TABLE/PORT/FIELD or
 // TABLE/PORT/SUB[/KEY[/FIELD]]. A PORT of Ethernet* answers with one object
 // keyed by port (below it, for SUB, by PORT:INDEX). Without tables below.
 func (v *View) sonicGet(elems []string) (any, bool) {
-	table, ok := v.sonic[elems[0]]
-	if !ok {
+	if elems[0] != "COUNTERS" && sonicMarks[elems[0]] == nil {
 		return nil, false
 	}
-	if len(elems) == 1 {
-		return fields(table), true
-	}
-	if elems[1] != "Ethernet*" && elems[1] != "*" {
-		return descend(table, elems[1:])
+	if len(elems) > 1 && elems[1] != "Ethernet*" && elems[1] != "*" {
+		for _, n := range v.lay.ports {
+			if portName(n) == elems[1] {
+				return descend(v.port(elems[0], n), elems[2:])
+			}
+		}
+		return nil, false
 	}
 	out := map[string]any{}
-	for name := range table {
-		got, ok := descend(table, append([]string{name}, elems[2:]...))
+	for _, n := range v.lay.ports {
+		got, ok := descend(v.port(elems[0], n), elems[min(2, len(elems)):])
 		if !ok {
 			continue
 		}
 		if sub, isMap := got.(map[string]any); isMap && len(elems) == 3 {
 			maps.Copy(out, sub)
 		} else if isMap {
-			out[name] = sub
+			out[portName(n)] = sub
 		} else {
-			out[name] = map[string]any{elems[len(elems)-1]: got}
+			out[portName(n)] = map[string]any{elems[len(elems)-1]: got}
 		}
 	}
 	return out, len(out) > 0
 }
 
-// descend follows elems through nested objects. At a port it leaves out the
-// tables below, which have paths of their own.
-func descend(m map[string]any, elems []string) (any, bool) {
-	var at any = m
+// descend follows elems from a port through nested objects. At the port itself
+// it leaves out the tables below, which have paths of their own.
+func descend(port map[string]any, elems []string) (any, bool) {
+	var at any = port
 	for _, e := range elems {
 		o, ok := at.(map[string]any)
 		if !ok {
@@ -177,8 +205,8 @@ func descend(m map[string]any, elems []string) (any, bool) {
 			return nil, false
 		}
 	}
-	if o, ok := at.(map[string]any); ok && len(elems) == 1 {
-		return plainFields(o), true
+	if len(elems) == 0 {
+		return plainFields(port), true
 	}
 	return at, true
 }
@@ -193,14 +221,6 @@ func plainFields(o map[string]any) map[string]any {
 	}
 	if len(out) == 0 {
 		return o
-	}
-	return out
-}
-
-func fields(table map[string]any) map[string]any {
-	out := map[string]any{}
-	for name, p := range table {
-		out[name] = plainFields(p.(map[string]any))
 	}
 	return out
 }

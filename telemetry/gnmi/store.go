@@ -21,52 +21,34 @@ type Store struct {
 	time   otlp.TimeMap
 
 	mu      sync.Mutex
+	dev     int32 // index of Device in samples
+	lay     *layout
 	view    *View
-	gauge   []int   // by point: index of the gauge of a watermark
-	top     []int64 // largest value so far, by point
+	top     []int64 // largest value so far, by mark
 	user    []int64 // since ClearUser
 	streams map[*mailbox]struct{}
 }
 
 // View is one sample of one switch, immutable. What answers are made of is
-// built when the first question comes.
+// built when a question asks for it.
 type View struct {
 	At    clock.Time
 	Stamp int64 // exported time, Unix nanoseconds
 
+	lay            *layout
 	points         []counters.Point
-	periodic, user []int64 // by point; watermarks only
+	periodic, user []int64 // by mark
 
-	once   sync.Once
-	values map[place]int64           // counters by place
-	sonic  map[string]map[string]any // COUNTERS_DB by table, then port
-	leaves []leaf                    // OpenConfig, in order
+	mu    sync.Mutex
+	sonic map[string]map[string]any // ports of COUNTERS_DB tables that were asked for, by TABLE/PORT
 }
 
-// build indexes the points and makes the trees.
-func (v *View) build() {
-	v.once.Do(func() {
-		v.values = make(map[place]int64, len(v.points))
-		m := marks{map[place]int64{}, map[place]int64{}, map[place]int64{}}
-		for i, p := range v.points {
-			at := place{int(p.Port), int(p.Index), p.ID}
-			v.values[at] = p.Value
-			if _, ok := markOf[p.ID]; ok {
-				m.persistent[at], m.periodic[at], m.user[at] = p.Value, v.periodic[i], v.user[i]
-			}
-		}
-		v.sonic = sonicTables(v, &m)
-		v.leaves = openconfig(v)
-	})
-}
-
-// marks are the three watermark tables of SONiC.
-type marks struct{ persistent, periodic, user map[place]int64 }
-
-// place names one value of a switch.
-type place struct {
-	port, index int
-	id          counters.ID
+// value is a counter, 0 when there is none.
+func (v *View) value(at place) int64 {
+	if i, ok := v.lay.at[at]; ok {
+		return v.points[i].Value
+	}
+	return 0
 }
 
 // NewStore returns the store of a switch; it is empty until the first Publish.
@@ -77,15 +59,17 @@ func NewStore(device string, tm otlp.TimeMap) *Store {
 // Publish takes the device's values out of a sample and wakes the streams. A
 // periodic watermark is that of the time since the sample before.
 func (s *Store) Publish(n *counters.Snapshot) {
-	v := &View{At: n.At, Stamp: s.time.At(n.At).UnixNano()}
-	dev := int32(slices.Index(n.Devices, s.Device))
-	for _, p := range n.Points {
-		if p.Dev == dev {
-			v.points = append(v.points, p)
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.lay == nil || !s.lay.fits(n, s.dev) {
+		s.dev = int32(slices.Index(n.Devices, s.Device))
+		if s.lay = newLayout(n, s.dev); s.lay == nil {
+			return
+		}
+		s.top, s.user = make([]int64, len(s.lay.marks)), make([]int64, len(s.lay.marks))
+	}
+	v := &View{At: n.At, Stamp: s.time.At(n.At).UnixNano(), lay: s.lay}
+	v.points = slices.Clone(n.Points[s.lay.from : s.lay.from+s.lay.n])
 	s.track(v)
 	s.view = v
 	for m := range s.streams {
@@ -97,17 +81,12 @@ func (s *Store) Publish(n *counters.Snapshot) {
 // since the start, which is exact; the largest since a clear is exact when it is
 // also that, and else the largest that a sample saw.
 func (s *Store) track(v *View) {
-	if len(s.gauge) != len(v.points) {
-		s.layout(v)
-	}
-	v.periodic = make([]int64, len(v.points))
-	for i, g := range s.gauge {
-		if g == noMark {
-			continue
-		}
-		now, seen := v.points[i].Value, int64(0)
-		if g >= 0 {
-			seen = v.points[g].Value
+	v.periodic = make([]int64, 2*len(s.lay.marks))
+	v.periodic, v.user = v.periodic[:len(s.lay.marks)], v.periodic[len(s.lay.marks):]
+	for i, m := range s.lay.marks {
+		now, seen := v.points[m.at].Value, int64(0)
+		if m.gauge != noGauge {
+			seen = v.points[m.gauge].Value
 		}
 		if now > s.top[i] {
 			seen, s.top[i] = now, now // a new record was set within this interval
@@ -115,31 +94,7 @@ func (s *Store) track(v *View) {
 		v.periodic[i] = seen
 		s.user[i] = max(s.user[i], seen)
 	}
-	v.user = slices.Clone(s.user)
-}
-
-// noMark is a point that is no watermark, noGauge a watermark without a gauge.
-const (
-	noMark  = -2
-	noGauge = -1
-)
-
-// layout finds the gauge of each watermark; samples of a run keep their order.
-func (s *Store) layout(v *View) {
-	at := map[place]int{}
-	for i, p := range v.points {
-		at[place{int(p.Port), int(p.Index), p.ID}] = i
-	}
-	s.gauge, s.top, s.user = make([]int, len(v.points)), make([]int64, len(v.points)), make([]int64, len(v.points))
-	for i, p := range v.points {
-		s.gauge[i] = noMark
-		if id, ok := markOf[p.ID]; ok {
-			s.gauge[i] = noGauge
-			if j, ok := at[place{int(p.Port), int(p.Index), id}]; ok && id != p.ID {
-				s.gauge[i] = j
-			}
-		}
-	}
+	copy(v.user, s.user)
 }
 
 // View returns the latest sample, nil before the first.
@@ -202,10 +157,4 @@ func (m *mailbox) take() (*View, uint64) {
 	v := m.view
 	m.view = nil
 	return v, m.gaps
-}
-
-// markOf pairs a watermark with the gauge that it is the largest of.
-var markOf = map[counters.ID]counters.ID{
-	counters.QueueMark: counters.QueueOccupancy, counters.PGSharedMark: counters.PGOccupancy, counters.PoolMark: counters.PoolOccupancy,
-	counters.PGHeadroomMark: counters.PGHeadroomMark,
 }

@@ -22,11 +22,13 @@ import (
 // service is a real OTLP metrics service.
 type service struct {
 	colpb.UnimplementedMetricsServiceServer
-	mu  sync.Mutex
-	got []*colpb.ExportMetricsServiceRequest
+	mu   sync.Mutex
+	got  []*colpb.ExportMetricsServiceRequest
+	hold chan struct{} // no answer before it is closed
 }
 
 func (s *service) Export(_ context.Context, r *colpb.ExportMetricsServiceRequest) (*colpb.ExportMetricsServiceResponse, error) {
+	<-s.hold
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.got = append(s.got, r)
@@ -42,20 +44,48 @@ func sample(us, frames, depth int64) *counters.Snapshot {
 	}}
 }
 
-func TestPush(t *testing.T) {
+// serve starts the service and connects to it.
+func serve(t *testing.T, s *service) Exporter {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{}
 	g := grpc.NewServer()
 	colpb.RegisterMetricsServiceServer(g, s)
 	go g.Serve(l) //nolint:errcheck // ends with Stop
-	defer g.Stop()
+	t.Cleanup(g.Stop)
 	dest, err := Dial(l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
+	return dest
+}
+
+// A collector that falls behind still gets the last sample of the run: the
+// oldest of those that wait are dropped.
+func TestPushKeepsTheLast(t *testing.T) {
+	s := &service{hold: make(chan struct{})}
+	p := NewPusher(serve(t, s), "t", otlp.TimeMap{})
+	const n = 3 * maxWaiting
+	for i := range int64(n) {
+		p.Offer(sample(i, i+1, 0))
+	}
+	close(s.hold)
+	a := p.Close()
+	if a.Offered != n || a.Exported+a.Dropped != n || a.Dropped == 0 {
+		t.Errorf("accounts %+v", a)
+	}
+	last := s.got[len(s.got)-1].ResourceMetrics[0].ScopeMetrics[0].Metrics[0]
+	if v := last.GetSum().GetDataPoints()[0].GetAsInt(); last.Name != "rocemu.tx_frames" || v != n {
+		t.Errorf("the last that came is %s %d, want tx_frames %d", last.Name, v, n)
+	}
+}
+
+func TestPush(t *testing.T) {
+	s := &service{hold: make(chan struct{})}
+	close(s.hold)
+	dest := serve(t, s)
 	epoch := time.Unix(1_800_000_000, 0)
 	p := NewPusher(dest, "t", otlp.TimeMap{Epoch: epoch, Scale: 1000})
 	p.Offer(sample(100, 7, 5000))

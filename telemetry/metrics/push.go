@@ -7,6 +7,7 @@ package metrics
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -26,8 +27,9 @@ import (
 
 // Limits and times of a [Pusher].
 const (
-	maxWaiting  = 64              // samples that may wait; further ones are dropped and counted
+	maxWaiting  = 64              // samples that may wait; then the oldest are dropped and counted
 	pushTimeout = 5 * time.Second // of one export
+	drain       = 5 * time.Second // how long Close may take
 	openFor     = time.Second     // samples are dropped unsent this long after a failure
 )
 
@@ -69,6 +71,7 @@ type Pusher struct {
 	time   otlp.TimeMap
 	res    *resource.Resource
 	queue  chan *counters.Snapshot
+	closed chan struct{}
 	done   chan struct{}
 	mu     sync.Mutex
 	acct   Accounts
@@ -78,28 +81,39 @@ type Pusher struct {
 // NewPusher starts pushing the samples of the fabric with this name.
 func NewPusher(dest Exporter, fabric string, tm otlp.TimeMap) *Pusher {
 	p := &Pusher{
-		dest: dest, time: tm, queue: make(chan *counters.Snapshot, maxWaiting), done: make(chan struct{}),
-		res: resource.NewSchemaless(attribute.String("service.name", "rocemu"), attribute.String("service.namespace", fabric)),
+		dest: dest, time: tm, queue: make(chan *counters.Snapshot, maxWaiting),
+		closed: make(chan struct{}), done: make(chan struct{}),
+		res: resource.NewSchemaless(attribute.String("service.name", "rocemu"), attribute.String("service.namespace", fabric),
+			attribute.Int64("emu.scale", tm.InForce())),
 	}
 	go p.work()
 	return p
 }
 
-// Offer queues a copy of a sample, or drops it when too many wait.
+// Offer queues a copy of a sample. When too many wait the oldest is dropped:
+// counters are cumulative, and the last sample is the run's result.
 func (p *Pusher) Offer(s *counters.Snapshot) {
 	c := &counters.Snapshot{At: s.At, Devices: s.Devices, Points: append([]counters.Point(nil), s.Points...)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.acct.Offered++
-	select {
-	case p.queue <- c:
-	default:
-		p.acct.Dropped++
+	for {
+		select {
+		case p.queue <- c:
+			return
+		default:
+		}
+		select {
+		case <-p.queue:
+			p.acct.Dropped++
+		default:
+		}
 	}
 }
 
-// Close sends what waits and stops. A dead collector costs one timeout.
+// Close sends what waits, for drain at most, and stops.
 func (p *Pusher) Close() Accounts {
+	close(p.closed)
 	close(p.queue)
 	<-p.done
 	p.mu.Lock()
@@ -109,15 +123,29 @@ func (p *Pusher) Close() Accounts {
 
 func (p *Pusher) work() {
 	defer close(p.done)
+	run, end := context.WithCancel(context.Background())
+	defer end()
+	go func() {
+		<-p.closed
+		time.AfterFunc(drain, end)
+	}()
 	var open time.Time // the circuit is open until then
 	for s := range p.queue {
-		if time.Now().Before(open) {
+		// The last sample of a run is tried in any case.
+		if run.Err() != nil {
+			p.count(errLate)
+			continue
+		}
+		if time.Now().Before(open) && !p.last() {
 			p.count(errOpen)
 			continue
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), pushTimeout)
+		ctx, cancel := context.WithTimeout(run, pushTimeout)
 		err := p.dest.Export(ctx, p.convert(s))
 		cancel()
+		if err != nil && run.Err() != nil {
+			err = errLate
+		}
 		if err != nil {
 			open = time.Now().Add(openFor)
 		}
@@ -128,8 +156,22 @@ func (p *Pusher) work() {
 	p.dest.Shutdown(ctx) //nolint:errcheck // nothing is left to send
 }
 
-// errOpen stands for samples dropped while the circuit is open.
-var errOpen = fmt.Errorf("the collector failed within the last %v", openFor)
+// last reports whether the sample at hand is the last one.
+func (p *Pusher) last() bool {
+	select {
+	case <-p.closed:
+		return len(p.queue) == 0
+	default:
+		return false
+	}
+}
+
+// errOpen stands for samples dropped while the circuit is open, errLate for
+// those that Close did not wait for.
+var (
+	errOpen = fmt.Errorf("the collector failed within the last %v", openFor)
+	errLate = errors.New("not delivered soon enough after the run's end")
+)
 
 func (p *Pusher) count(err error) {
 	p.mu.Lock()
@@ -139,7 +181,7 @@ func (p *Pusher) count(err error) {
 		return
 	}
 	p.acct.Dropped++
-	if err != errOpen {
+	if err != errOpen && (err != errLate || p.acct.LastError == "") {
 		p.acct.LastError = err.Error()
 	}
 }

@@ -23,8 +23,8 @@ type TimeMap struct {
 	Scale int64 // 0 = DefaultScale
 }
 
-// scale returns the factor in force.
-func (m TimeMap) scale() int64 {
+// InForce returns the scale in force.
+func (m TimeMap) InForce() int64 {
 	if m.Scale <= 0 {
 		return DefaultScale
 	}
@@ -34,7 +34,7 @@ func (m TimeMap) scale() int64 {
 // At maps an instant. With a scale of 1000 or a multiple it is exact to the
 // picosecond; else it rounds down to nanoseconds.
 func (m TimeMap) At(t clock.Time) time.Time {
-	s := m.scale()
+	s := m.InForce()
 	ns := int64(t)/1000*s + int64(t)%1000*s/1000
 	return m.Epoch.Add(time.Duration(ns))
 }

@@ -23,7 +23,7 @@ type Options struct {
 	Timeout     time.Duration // of one export, default 5 s
 	Attempts    int           // for one batch before it is given up, default 8
 	Backoff     time.Duration // after the first failure, doubling up to 30 s; default 250 ms
-	Drain       time.Duration // how long Close may take, default 5 s
+	Drain       time.Duration // how long Close waits for a collector that takes nothing, default 5 s
 }
 
 func (o *Options) defaults() {
@@ -46,8 +46,12 @@ func (o *Options) defaults() {
 	span(&o.Drain, 5*time.Second)
 }
 
-// maxBackoff bounds the wait of the circuit breaker.
-const maxBackoff = 30 * time.Second
+// maxBackoff bounds the wait of the circuit breaker, maxDrains what Close waits
+// in all, in Options.Drain.
+const (
+	maxBackoff = 30 * time.Second
+	maxDrains  = 6
+)
 
 // Count is a number of chains and of their spans.
 type Count struct {
@@ -96,6 +100,9 @@ type Exporter struct {
 	closed chan struct{}
 	done   chan struct{}
 	once   sync.Once
+	ctx    context.Context // ends when Close does not wait any longer
+	end    context.CancelFunc
+	idle   *time.Timer // calls end, from Close on
 }
 
 // New starts an exporter to dest (see [Dial]).
@@ -105,6 +112,7 @@ func New(dir *chain.Directory, dest sdktrace.SpanExporter, o Options) *Exporter 
 		opt: o, dest: dest, b: newBuilder(dir, o.Time),
 		wake: make(chan struct{}, 1), closed: make(chan struct{}), done: make(chan struct{}),
 	}
+	e.ctx, e.end = context.WithCancel(context.Background())
 	go e.work()
 	return e
 }
@@ -138,10 +146,18 @@ func (e *Exporter) Accounts() Accounts {
 	return e.acct
 }
 
-// Close exports what waits, for Options.Drain at most, and stops.
+// Close exports what waits and stops. It waits while the collector takes
+// something every Options.Drain, and six times as long in all.
 func (e *Exporter) Close() Accounts {
-	e.once.Do(func() { close(e.closed) })
+	e.once.Do(func() {
+		e.mu.Lock()
+		e.idle = time.AfterFunc(e.opt.Drain, e.end)
+		e.mu.Unlock()
+		time.AfterFunc(maxDrains*e.opt.Drain, e.end)
+		close(e.closed)
+	})
 	<-e.done
+	e.end()
 	return e.Accounts()
 }
 
@@ -199,36 +215,47 @@ func (e *Exporter) deliver(batch []*chain.Chain) bool {
 	for _, c := range batch {
 		spans = e.b.spans(spans, c)
 	}
-	var deadline <-chan time.Time
 	closed := e.closed
 	wait := e.opt.Backoff
 	for try := 1; ; try++ {
-		ctx, cancel := context.WithTimeout(context.Background(), e.opt.Timeout)
+		ctx, cancel := context.WithTimeout(e.ctx, e.opt.Timeout)
 		err := e.dest.ExportSpans(ctx, spans)
 		cancel()
 		if err == nil || rejected(err) > 0 {
 			e.settle(batch, len(spans), rejected(err), err)
 			return true
 		}
-		e.mu.Lock()
-		e.acct.Failures++
-		e.acct.LastError = err.Error()
-		e.mu.Unlock()
+		e.fail(err)
 		if try == e.opt.Attempts {
 			e.settle(batch, len(spans), len(spans), err)
 			return true
 		}
-		if deadline == nil && isClosed(e.closed) {
-			deadline, closed = time.After(e.opt.Drain), nil
-			wait = min(wait, e.opt.Backoff)
+		if closed != nil && isClosed(closed) {
+			closed, wait = nil, e.opt.Backoff
 		}
 		select {
 		case <-time.After(wait):
 		case <-closed:
-		case <-deadline:
+		case <-e.ctx.Done():
+		}
+		if e.ctx.Err() != nil {
 			return false
 		}
 		wait = min(2*wait, maxBackoff)
+	}
+}
+
+// fail notes a failed export; that the run's end does not wait any longer is
+// the collector's failure only when it is the first.
+func (e *Exporter) fail(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.ctx.Err() == nil:
+		e.acct.Failures++
+		e.acct.LastError = err.Error()
+	case e.acct.LastError == "":
+		e.acct.LastError = "not delivered soon enough after the run's end"
 	}
 }
 
@@ -254,6 +281,9 @@ func (e *Exporter) settle(batch []*chain.Chain, spans, bad int, err error) {
 	}
 	e.acct.Exported.add(len(batch)-badChains, spans-bad)
 	e.acct.Failed.add(badChains, bad)
+	if e.idle != nil && bad < spans {
+		e.idle.Reset(e.opt.Drain)
+	}
 	e.waits -= spans
 }
 

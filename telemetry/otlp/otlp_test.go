@@ -38,6 +38,7 @@ type collectorServer struct {
 	total int
 	until time.Time // stalls end
 	limit int64     // spans rejected in each request
+	every time.Duration
 }
 
 func (s *collectorServer) Export(ctx context.Context, r *colpb.ExportTraceServiceRequest) (*colpb.ExportTraceServiceResponse, error) {
@@ -48,6 +49,7 @@ func (s *collectorServer) Export(ctx context.Context, r *colpb.ExportTraceServic
 			return nil, ctx.Err()
 		}
 	}
+	time.Sleep(s.every) // a collector that is slow each time
 	s.take(r.ResourceSpans)
 	out := &colpb.ExportTraceServiceResponse{}
 	if s.limit > 0 {
@@ -277,7 +279,7 @@ func TestStalledCollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := testDirectory(1000)
-	e := New(d, dest, Options{Time: TimeMap{Epoch: epoch}, MaxQueue: 40000, Timeout: 10 * time.Second})
+	e := New(d, dest, Options{Time: TimeMap{Epoch: epoch}, MaxQueue: 40000, Timeout: 10 * time.Second, Drain: 20 * time.Second})
 	var chains []*chain.Chain
 	for i := range 1000 {
 		chains = append(chains, story(d, i, 43))
@@ -315,6 +317,29 @@ func TestDeadCollector(t *testing.T) {
 		t.Errorf("closing took %v", took)
 	}
 	if a.Closed.Chains != 2 || a.Exported.Chains != 0 || a.Failures == 0 || a.LastError == "" {
+		t.Errorf("accounts %+v", a)
+	}
+}
+
+// A collector that is slow and never fails costs six times Drain at most; what
+// it has not taken by then is counted.
+func TestSlowCollector(t *testing.T) {
+	col := &collectorServer{every: 50 * time.Millisecond}
+	dest, err := Dial(serve(t, col))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := testDirectory(200)
+	e := New(d, dest, Options{MaxBatch: 9, Drain: 200 * time.Millisecond})
+	for i := range 200 {
+		e.Offer(story(d, i, 2))
+	}
+	start := time.Now()
+	a := e.Close()
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("closing took %v; the chains alone take 10 s", took)
+	}
+	if a.Closed.Chains == 0 || a.Exported.Chains < 5 || a.Exported.Chains+a.Closed.Chains != 200 || a.Failures != 0 || a.LastError == "" {
 		t.Errorf("accounts %+v", a)
 	}
 }

@@ -73,7 +73,7 @@ func (b *builder) tracer(dev int32) trace.Tracer {
 		attribute.String("service.name", name),
 		attribute.String("service.namespace", b.dir.Fabric()),
 		attribute.String("net.device", name),
-		attribute.Int64("emu.scale", b.time.scale()),
+		attribute.Int64("emu.scale", b.time.InForce()),
 	)
 	p := sdktrace.NewTracerProvider(sdktrace.WithResource(res), sdktrace.WithIDGenerator(chainIDs{}),
 		sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithSpanProcessor(&b.out))
