@@ -277,12 +277,15 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 	defer budget.close()
 	ctx, budget.stop = context.WithCancel(ctx)
 	defer budget.stop()
+	gc := newCollector()
+	defer gc.close()
 	workers := Workers(plan, o.Workers, cores())
 	f, err := Build(plan, nil, workers)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Engine.Close()
+	gc.built()
 	if o.OnBuild != nil {
 		if err := o.OnBuild(f); err != nil {
 			return nil, err

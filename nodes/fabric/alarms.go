@@ -7,7 +7,8 @@ import (
 
 // alarms is a set of named wake-ups: each slot has at most one instant. The
 // order is (instant, rank of the slot), which is total, so it does not depend
-// on how the heap came to be.
+// on how the heap came to be. A place of the heap has four children, which fill
+// a cache line: a port's next dequeue sinks through half as many levels.
 type alarms struct {
 	heap []alarm
 	pos  []int32 // slot → index in heap, -1 = unset
@@ -96,7 +97,7 @@ func (x *alarm) before(y *alarm) bool {
 func (a *alarms) up(i int) {
 	h, x := a.heap, a.heap[i]
 	for i > 0 {
-		p := (i - 1) >> 1
+		p := (i - 1) >> 2
 		if !x.before(&h[p]) {
 			break
 		}
@@ -111,12 +112,15 @@ func (a *alarms) up(i int) {
 func (a *alarms) down(i int) {
 	h, x := a.heap, a.heap[i]
 	for {
-		c := 2*i + 1
+		c := 4*i + 1
 		if c >= len(h) {
 			break
 		}
-		if r := c + 1; r < len(h) && h[r].before(&h[c]) {
-			c = r
+		last := min(c+4, len(h))
+		for r := c + 1; r < last; r++ {
+			if h[r].before(&h[c]) {
+				c = r
+			}
 		}
 		if !h[c].before(&x) {
 			break

@@ -1,0 +1,57 @@
+package sim
+
+import (
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// spareHeap is how much garbage a run may make before the collector looks for
+// it, and mostSlack bounds the same in percent of what lives.
+const (
+	spareHeap = 256 << 20
+	mostSlack = 800
+)
+
+// buildSlack is the collector's setting, in percent, while a fabric is built:
+// nearly all that is allocated stays.
+const buildSlack = 400
+
+// collector sets the garbage collector for a run: devices allocate next to
+// nothing once they stand, and while it marks, every pointer that a frame moves
+// costs several times as much. The environment's GOGC has precedence.
+type collector struct {
+	before int
+	off    bool
+}
+
+// newCollector sets it for building.
+func newCollector() *collector {
+	c := &collector{off: os.Getenv("GOGC") != ""}
+	if !c.off {
+		c.before = debug.SetGCPercent(buildSlack)
+	}
+	return c
+}
+
+// built sets it for running what lives now.
+func (c *collector) built() {
+	if c.off {
+		return
+	}
+	live := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(live)
+	debug.SetGCPercent(slack(int64(live[0].Value.Uint64())))
+}
+
+// slack is the percentage that lets a heap of so many bytes grow by spareHeap.
+func slack(live int64) int {
+	return int(min(max(spareHeap*100/max(live, 1), 100), mostSlack))
+}
+
+// close puts the setting back.
+func (c *collector) close() {
+	if !c.off {
+		debug.SetGCPercent(c.before)
+	}
+}

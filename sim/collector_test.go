@@ -1,0 +1,33 @@
+package sim
+
+import (
+	"runtime/debug"
+	"testing"
+)
+
+func TestSlack(t *testing.T) {
+	for live, want := range map[int64]int{0: mostSlack, 1 << 20: mostSlack, 64 << 20: 400, 128 << 20: 200, 256 << 20: 100, 8 << 30: 100} {
+		if got := slack(live); got != want {
+			t.Errorf("%d bytes: %d %%, want %d", live, got, want)
+		}
+	}
+}
+
+// A run leaves the collector as it was, and GOGC of the environment alone.
+func TestCollectorIsPutBack(t *testing.T) {
+	t.Setenv("GOGC", "")
+	old := debug.SetGCPercent(77)
+	defer debug.SetGCPercent(old)
+	c := newCollector()
+	c.built()
+	if got := debug.SetGCPercent(100); got < 100 || got > mostSlack {
+		t.Errorf("while running %d %%", got)
+	}
+	c.close()
+	t.Setenv("GOGC", "50")
+	c = newCollector()
+	c.built()
+	if got := debug.SetGCPercent(77); got != 77 {
+		t.Errorf("%d %% although the environment has the say", got)
+	}
+}
