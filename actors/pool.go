@@ -1,7 +1,7 @@
 package actors
 
 import (
-	"sync"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/rocemu/rocemu/clock"
@@ -10,16 +10,25 @@ import (
 // pool is the worker goroutines of one engine. Inside a window actors share
 // nothing, so which worker takes which actor cannot matter.
 type pool struct {
-	start []chan struct{}
-	done  sync.WaitGroup
-	next  atomic.Int64
-	grab  int64
-	e     *Engine
-	end   clock.Time
+	helpers []helper
+	turn    atomic.Uint64 // grows when there is something to do
+	busy    atomic.Int64  // helpers that are not done with this turn
+	closed  atomic.Bool
+	caller  parking
+	next    atomic.Int64
+	grab    int64
+	e       *Engine
+	end     clock.Time
 
 	leg   *leg // nil: a window of active actors
 	units bool
 	tasks int64
+}
+
+// helper is a worker beside the caller's own goroutine.
+type helper struct {
+	parking
+	_ [64]byte // each its own cache line
 }
 
 // leastGrab is how many actors a worker takes at once, at least; switches come
@@ -28,14 +37,21 @@ type pool struct {
 const leastGrab = 4
 
 func newPool(n int) *pool {
-	p := &pool{start: make([]chan struct{}, n)}
-	for i := range p.start {
-		c := make(chan struct{}, 1)
-		p.start[i] = c
+	p := &pool{helpers: make([]helper, n)}
+	p.caller.init(n + 1)
+	for i := range p.helpers {
+		h := &p.helpers[i]
+		h.init(n + 1)
 		go func() {
-			for range c {
+			for turn := uint64(1); ; turn++ {
+				h.await(func() bool { return p.turn.Load() >= turn })
+				if p.closed.Load() {
+					return
+				}
 				p.work(i + 1)
-				p.done.Done()
+				if p.busy.Add(-1) == 0 {
+					p.caller.wake()
+				}
 			}
 		}()
 	}
@@ -44,27 +60,27 @@ func newPool(n int) *pool {
 
 func (p *pool) run(e *Engine, end clock.Time) {
 	p.e, p.end = e, end
-	p.next.Store(0)
-	p.grab = int64(min(max(len(e.active)/(8*(len(p.start)+1)), leastGrab), 4*leastGrab))
+	p.grab = int64(min(max(len(e.active)/(8*(len(p.helpers)+1)), leastGrab), 4*leastGrab))
 	p.share()
 }
 
 // runLeg runs the tasks of a phase of a round.
 func (p *pool) runLeg(e *Engine, l *leg, units bool, tasks int) {
 	p.e, p.leg, p.units, p.tasks = e, l, units, int64(tasks)
-	p.next.Store(0)
 	p.share()
 	p.leg = nil
 }
 
 // share has all workers take from what there is to do until nothing is left.
 func (p *pool) share() {
-	p.done.Add(len(p.start))
-	for _, c := range p.start {
-		c <- struct{}{}
+	p.next.Store(0)
+	p.busy.Store(int64(len(p.helpers)))
+	p.turn.Add(1)
+	for i := range p.helpers {
+		p.helpers[i].wake()
 	}
 	p.work(0)
-	p.done.Wait()
+	p.caller.await(func() bool { return p.busy.Load() == 0 })
 }
 
 func (p *pool) work(worker int) {
@@ -88,7 +104,51 @@ func (p *pool) work(worker int) {
 }
 
 func (p *pool) close() {
-	for _, c := range p.start {
-		close(c)
+	p.closed.Store(true)
+	p.turn.Store(1 << 63)
+	for i := range p.helpers {
+		p.helpers[i].wake()
+	}
+}
+
+// parking is where one goroutine waits for others: it looks for a while before
+// it sleeps, because to wake it costs more than most waits take.
+type parking struct {
+	asleep atomic.Bool
+	bell   chan struct{}
+	looks  int
+}
+
+// mostLooks is how often a goroutine looks before it sleeps: some 10 µs. With
+// more goroutines than processors looking would only keep others from working.
+const mostLooks = 1 << 13
+
+func (k *parking) init(workers int) {
+	k.bell = make(chan struct{}, 1)
+	if workers <= runtime.GOMAXPROCS(0) {
+		k.looks = mostLooks
+	}
+}
+
+// await returns once ok, which somebody makes true before calling wake.
+func (k *parking) await(ok func() bool) {
+	for range k.looks {
+		if ok() {
+			return
+		}
+	}
+	for !ok() {
+		k.asleep.Store(true)
+		if ok() && k.asleep.CompareAndSwap(true, false) {
+			return
+		}
+		<-k.bell // whoever took asleep back rings
+	}
+}
+
+// wake rings if the goroutine sleeps or is about to.
+func (k *parking) wake() {
+	if k.asleep.CompareAndSwap(true, false) {
+		k.bell <- struct{}{}
 	}
 }
