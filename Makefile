@@ -19,5 +19,5 @@ mutants: ; SIM_MUTANTS=1 go test ./coord -count=1 -v -timeout 0 -run '^TestSimul
 lint:    ; .ci/run lint
 bench:   ; go test -run '^$$' -bench . -benchmem ./...
 compose: images ; ROCEMU_TARGET=prebuilt docker compose -f deploy/compose/compose.yaml up --detach
-dist:    ; CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o dist/bin/ ./cmd/... && for d in keys data nats nats2 nats3; do mkdir -p dist/root/$$d && touch dist/root/$$d/.keep; done
+dist:    ; CGO_ENABLED=0 go build -trimpath -pgo=bench/default.pgo -ldflags="-s -w" -o dist/bin/ ./cmd/... && for d in keys data nats nats2 nats3; do mkdir -p dist/root/$$d && touch dist/root/$$d/.keep; done
 images: dist ; docker build -q -f deploy/compose/Dockerfile --target prebuilt -t rocemu/emud:dev .
