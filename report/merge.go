@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/rocemu/rocemu/clock"
@@ -61,7 +62,7 @@ type End struct {
 // Detail is the part of an outcome that is too large for the result object:
 // single flows, series, events. It backs the files of --out.
 type Detail struct {
-	Series   []SeriesRow
+	Series   iter.Seq[SeriesRow] // nil: none
 	Events   []Event
 	Resolved []byte // the resolved fabric file
 
