@@ -105,15 +105,27 @@ func runServed(b *testing.B, bin string, sub *pb.SubscriptionList) (cpu float64,
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// freePorts finds a free port with others after it, most likely.
+// freePorts finds a row of free ports below those that connections get.
 func freePorts(b *testing.B) int {
 	b.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
+	for base := 12000; base < 32000; base += switches {
+		if free(base) {
+			return base
+		}
 	}
-	defer l.Close()
-	return min(l.Addr().(*net.TCPAddr).Port, 65535-switches)
+	b.Fatal("no row of free ports")
+	return 0
+}
+
+func free(base int) bool {
+	for i := range switches {
+		l, err := net.Listen("tcp", address(base+i))
+		if err != nil {
+			return false
+		}
+		l.Close()
+	}
+	return true
 }
 
 // unread takes messages without looking at them, so that those who listen take
