@@ -99,10 +99,12 @@ func (c *RNICCounters) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// SwitchCounters are a switch's counters, by port number and pool name.
+// SwitchCounters are a switch's counters, by port number and pool name, and the
+// frames that it dropped, by reason; reasons without any are left out.
 type SwitchCounters struct {
 	Ports map[string]*PortCounters `json:"ports"`
 	Pools map[string]*PoolCounters `json:"pools"`
+	Drops map[string]uint64        `json:"drops_by_reason,omitempty"`
 }
 
 // PortCounters are one port's counters. Priorities, priority groups and

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/rocemu/rocemu/clock"
 )
@@ -140,19 +142,48 @@ func writeFlows(w io.Writer, r *Result) error {
 }
 
 // writeSeries writes one row a sample; index is the priority, priority group
-// or queue, empty when there is none.
+// or queue, empty when there is none. There may be millions of rows, so that
+// their text is put together here; [csv.Writer] is asked for what may need
+// quotes.
 func writeSeries(w io.Writer, r *Result) error {
-	c := csv.NewWriter(w)
-	c.Write([]string{"time_ns", "device", "port", "metric", "index", "value", "unit"}) //nolint:errcheck // kept for Error
-	for _, s := range r.detail().Series {
-		port := ""
-		if s.Port > 0 {
-			port = strconv.Itoa(s.Port)
-		}
-		c.Write([]string{s.At.NS(), s.Device, port, s.Metric, s.Index, strconv.FormatInt(s.Value, 10), s.Unit}) //nolint:errcheck // kept for Error
+	_, err := io.WriteString(w, "time_ns,device,port,metric,index,value,unit\n")
+	if r.detail().Series == nil || err != nil {
+		return err
 	}
+	var b []byte
+	at, time := clock.Time(0), clock.Time(0).NS()
+	for s := range r.detail().Series {
+		if s.At != at {
+			at, time = s.At, s.At.NS()
+		}
+		b = append(append(b[:0], time...), ',')
+		b = append(appendField(b, s.Device), ',')
+		if s.Port > 0 {
+			b = strconv.AppendInt(b, int64(s.Port), 10)
+		}
+		b = append(append(append(append(b, ','), s.Metric...), ','), s.Index...)
+		b = strconv.AppendInt(append(b, ','), s.Value, 10)
+		b = append(append(append(b, ','), s.Unit...), '\n')
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendField appends a field of a CSV file, in quotes where it needs them.
+func appendField(b []byte, s string) []byte {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
+	}
+	if strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return append(b, s...)
+	}
+	var text bytes.Buffer
+	c := csv.NewWriter(&text)
+	c.Write([]string{s}) //nolint:errcheck // a buffer takes it
 	c.Flush()
-	return c.Error()
+	return append(b, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...)
 }
 
 // writeEvents ends with a line of counts, so that an empty run still says so.

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/rocemu/rocemu/clock"
@@ -61,7 +62,7 @@ type End struct {
 // Detail is the part of an outcome that is too large for the result object:
 // single flows, series, events. It backs the files of --out.
 type Detail struct {
-	Series   []SeriesRow
+	Series   iter.Seq[SeriesRow] // nil: none
 	Events   []Event
 	Resolved []byte // the resolved fabric file
 
@@ -156,6 +157,7 @@ func addDevices(r *Result, parts []*Part) {
 			}
 		}
 		if p.Switch != nil {
+			p.Switch.Drops = byReason(&p.Drops)
 			r.Switches[p.Device] = p.Switch
 			addPorts(t, p.Switch)
 		}
@@ -167,6 +169,17 @@ func addDevices(r *Result, parts []*Part) {
 		return cmp.Or(cmp.Compare(a.AtNS, b.AtNS), slices.Compare(a.Cycle, b.Cycle))
 	})
 	SortFindings(r.Findings)
+}
+
+// byReason names the reasons for which something was dropped.
+func byReason(drops *[NumReasons]uint64) map[string]uint64 {
+	out := map[string]uint64{}
+	for i, n := range drops {
+		if n > 0 {
+			out[Reason(i).String()] = n
+		}
+	}
+	return out
 }
 
 // SortFindings puts findings into their order of output.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -125,7 +126,7 @@ func TestGoldenFiles(t *testing.T) {
 	}
 	r := smallResult()
 	r.Detail.Resolved = []byte("schema: 1\n")
-	r.Detail.Series = []SeriesRow{{At: 1500, Device: "leaf1", Port: 2, Metric: "queue", Index: "3", Value: 7, Unit: "B"}}
+	r.Detail.Series = slices.Values([]SeriesRow{{At: 1500, Device: "leaf1", Port: 2, Metric: "queue", Index: "3", Value: 7, Unit: "B"}})
 	r.Detail.Events = []Event{{AtNS: 1_234_567, Device: "leaf1", Kind: "xoff", Fields: map[string]any{"prio": 3}}}
 	if err := d.Write(r); err != nil {
 		t.Fatal(err)
@@ -139,6 +140,19 @@ func TestGoldenFiles(t *testing.T) {
 	}
 	if back, err := ReadResult(filepath.Join(dir, "out")); err != nil || back.Name != "small" {
 		t.Errorf("ReadResult: %v, %v", back, err)
+	}
+}
+
+// The fields that are put together by hand are what [csv.Writer] would write.
+func TestAppendField(t *testing.T) {
+	for _, f := range []string{"", "leaf1", "rack-1_a", "a,b", `say "x"`, " first", "two\nlines", "über"} {
+		var want strings.Builder
+		c := csv.NewWriter(&want)
+		c.Write([]string{f}) //nolint:errcheck // a builder takes it
+		c.Flush()
+		if got := string(appendField(nil, f)) + "\n"; got != want.String() {
+			t.Errorf("%q is written %q, want %q", f, got, want.String())
+		}
 	}
 }
 

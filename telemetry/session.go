@@ -117,7 +117,7 @@ func (s *Session) Finish(r *report.Result) {
 		r.Telemetry.Exports = append(r.Telemetry.Exports, account(e.endpoint, n, e.Close()))
 	}
 	if r.Detail != nil {
-		r.Detail.Series = append(r.Detail.Series, s.series.Rows...)
+		r.Detail.Series = s.series.All()
 	}
 	if s.series.Lost > 0 {
 		r.Findings = append(r.Findings, report.Finding{

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,7 +101,7 @@ func TestChainsOfARun(t *testing.T) {
 			t.Errorf("trace %+v", tr)
 		}
 	}
-	if len(r.Detail.Series) == 0 {
+	if len(slices.Collect(r.Detail.Series)) == 0 {
 		t.Error("no series")
 	}
 }

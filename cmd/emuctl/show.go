@@ -67,7 +67,7 @@ func (a *app) show() *cobra.Command {
 
 func (a *app) runShow(s *counters.Snapshot, drops map[string]uint64, what, where string, zero bool) error {
 	want := func(p counters.Point) bool {
-		return slices.ContainsFunc(views[what], func(c column) bool { return c.id == p.ID })
+		return slices.ContainsFunc(views[what], func(c column) bool { return c.id == p.ID }) || what == "drops" && p.ID == counters.Drops
 	}
 	switch what {
 	case "pfc":
@@ -85,16 +85,63 @@ func (a *app) runShow(s *counters.Snapshot, drops map[string]uint64, what, where
 	if what == "pfc" {
 		return a.showPFC(vals, zero)
 	}
-	if err := a.showColumns(views[what], vals, zero); err != nil || what != "drops" || where != "" {
+	if what == "drops" {
+		if where != "" {
+			drops = nil
+		}
+		return a.showDrops(vals, drops, zero)
+	}
+	return a.showColumns(views[what], vals, zero)
+}
+
+// showDrops prints what ports, priority groups and queues dropped, then, as
+// `show dropcounters counts` does, what each switch dropped by reason: a column
+// for each reason there is, all of them with zero. The last row has those of the
+// whole fabric, RNICs included.
+func (a *app) showDrops(vals []value, fabric map[string]uint64, zero bool) error {
+	isReason := func(v value) bool { return v.Metric == counters.Metrics[counters.Drops].Name }
+	if err := a.showColumns(views["drops"], slices.DeleteFunc(slices.Clone(vals), isReason), zero); err != nil {
 		return err
 	}
-	t := report.NewTable("reason", "frames")
-	for _, k := range slices.Sorted(maps.Keys(drops)) {
-		if n := drops[k]; n > 0 || zero {
-			t.AppendRow([]any{k, n})
+	var devices []string
+	by, seen := map[string]map[string]uint64{"all": fabric}, map[string]bool{}
+	for _, v := range vals {
+		if by[v.Device] == nil {
+			by[v.Device] = map[string]uint64{}
+			devices = append(devices, v.Device)
+		}
+		if isReason(v) && v.Value > 0 {
+			by[v.Device][v.Index] = uint64(v.Value)
+			seen[v.Index] = true
+		}
+	}
+	head, reasons := []any{"device"}, []string{}
+	for i := range report.NumReasons {
+		if r := i.String(); seen[r] || fabric[r] > 0 || zero {
+			reasons, head = append(reasons, r), append(head, r)
+		}
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	t := report.NewTable(head...)
+	if fabric != nil {
+		devices = append(devices, "all")
+	}
+	for _, d := range devices {
+		if len(by[d]) > 0 || zero {
+			t.AppendRow(dropRow(d, by[d], reasons))
 		}
 	}
 	return a.printf("%s\n", t.Render())
+}
+
+func dropRow(device string, by map[string]uint64, reasons []string) []any {
+	row := []any{device}
+	for _, r := range reasons {
+		row = append(row, by[r])
+	}
+	return row
 }
 
 // row is one line of a table by place.

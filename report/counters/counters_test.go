@@ -1,6 +1,8 @@
 package counters
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/rocemu/rocemu/clock"
@@ -81,15 +83,67 @@ func TestSeriesHoldsChangesOnly(t *testing.T) {
 	named.Add(&Snapshot{Devices: []string{"leaf1"}, Points: []Point{
 		{ID: Drops, Index: int8(report.FaultDrop), Value: 2}, {ID: PoolOccupancy, Index: 1, Value: 3},
 	}})
-	if r := named.Rows; len(r) != 2 || r[0].Index != "fault" || r[1].Index != "headroom" {
+	if r := slices.Collect(named.All()); len(r) != 2 || r[0].Index != "fault" || r[1].Index != "headroom" {
 		t.Errorf("drop reasons and pools are named, got %+v", r)
 	}
-	if len(s.Rows) != len(want) {
-		t.Fatalf("rows %+v", s.Rows)
+	if got := slices.Collect(s.All()); !slices.Equal(got, want) {
+		t.Errorf("rows %+v, want %+v", got, want)
 	}
-	for i := range want {
-		if s.Rows[i] != want[i] {
-			t.Errorf("row %d: %+v, want %+v", i, s.Rows[i], want[i])
+}
+
+// What a series packs is what was added, whatever the values and however long,
+// and when the points of a run change in between.
+func TestSeriesUnpacksWhatWasAdded(t *testing.T) {
+	var s Series
+	var want []report.SeriesRow
+	r, at := rand.New(rand.NewPCG(1, 2)), clock.Time(0)
+	for step := range 3000 {
+		points := 40 + step/2000 // a port more, from a time on
+		n := &Snapshot{At: at, Devices: []string{"leaf1", "leaf2"}}
+		for i := range points {
+			v := int64(r.Uint64()) >> r.IntN(64)
+			n.Points = append(n.Points, Point{ID: TxBytes, Dev: int32(i % 2), Port: int16(i), Index: -1, Value: v * r.Int64N(2)})
 		}
+		before := make([]int64, points)
+		if step%2000 > 0 {
+			for i, p := range s.runs[len(s.runs)-1].points {
+				before[i] = p.Value
+			}
+		}
+		s.Add(n)
+		for i, p := range n.Points {
+			if p.Value != before[i] {
+				want = append(want, report.SeriesRow{At: at, Device: n.Devices[p.Dev], Port: i, Metric: "tx_bytes", Value: p.Value, Unit: "By"})
+			}
+		}
+		at = at.Add(clock.Duration(r.Int64N(1 << (step % 40))))
+	}
+	if got := slices.Collect(s.All()); !slices.Equal(got, want) || len(s.runs) != 2 || len(s.runs[0].chunks) < 3 {
+		t.Errorf("%d rows of %d runs, want %d", len(got), len(s.runs), len(want))
+	}
+	for range s.All() {
+		break // a reader may stop
+	}
+}
+
+func TestSeriesIsBounded(t *testing.T) {
+	var s Series
+	n := &Snapshot{Devices: []string{"leaf1"}, Points: make([]Point, 1000)}
+	for step := range MaxRows/1000 + 2 {
+		for i := range n.Points {
+			n.Points[i] = Point{ID: TxFrames, Port: int16(i), Index: -1, Value: int64(step + 1)}
+		}
+		n.At = n.At.Add(clock.Microsecond)
+		s.Add(n)
+	}
+	rows, bytes := 0, 0
+	for range s.All() {
+		rows++
+	}
+	for _, c := range s.runs[0].chunks {
+		bytes += cap(c)
+	}
+	if rows != MaxRows || s.Lost != 2000 || bytes > 8*MaxRows {
+		t.Errorf("%d rows in %d bytes, %d lost", rows, bytes, s.Lost)
 	}
 }

@@ -92,6 +92,11 @@ func fromSwitch(dst []Point, dev int32, c *report.SwitchCounters) []Point {
 				Point{Dev: dev, Index: int8(i), ID: PoolMark, Value: p.Watermark})
 		}
 	}
+	for i := range report.NumReasons {
+		if n := c.Drops[i.String()]; n > 0 {
+			dst = append(dst, Point{Dev: dev, Index: int8(i), ID: Drops, Value: int64(n)})
+		}
+	}
 	return dst
 }
 

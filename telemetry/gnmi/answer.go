@@ -1,7 +1,6 @@
 package gnmi
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,12 +19,15 @@ type query struct {
 	sonic []string       // elements of a COUNTERS_DB path, nil for OpenConfig
 	oc    []*pb.PathElem // of an OpenConfig path
 	path  *pb.Path       // as the client wrote it, for the answer
+
+	lay    *layout // that leaves are of
+	leaves []*ocLeaf
 }
 
 // newQuery joins prefix and path. The target, or the origin, says whose path it
 // is; without either the first element does.
-func newQuery(prefix, path *pb.Path) (query, error) {
-	q := query{path: path}
+func newQuery(prefix, path *pb.Path) (*query, error) {
+	q := &query{path: path}
 	elems := slices.Concat(prefix.GetElem(), path.GetElem())
 	//lint:ignore SA1019 old clients send this form
 	old := path.GetElement()
@@ -63,42 +65,56 @@ func newQuery(prefix, path *pb.Path) (query, error) {
 	return q, nil
 }
 
-// updates answers a query out of a view.
-func (v *View) updates(q query, enc pb.Encoding) ([]*pb.Update, error) {
+// notification answers a query with all its values.
+func (v *View) notification(q *query, enc pb.Encoding, prefix *pb.Path) (*pb.Notification, error) {
+	n := &pb.Notification{Timestamp: v.Stamp, Prefix: answerPrefix(prefix)}
 	if q.sonic != nil {
-		got, ok := v.sonicGet(q.sonic)
-		if !ok {
-			return nil, status.Errorf(codes.NotFound, "no path %s in COUNTERS_DB", strings.Join(q.sonic, "/"))
-		}
-		val, err := jsonValue(got, enc)
-		return []*pb.Update{{Path: q.path, Val: val}}, err
+		u, err := v.object(q, enc)
+		n.Update = []*pb.Update{u}
+		return n, err
 	}
-	var out []*pb.Update
-	leaves := v.lay.openconfig()
-	for i := range leaves {
-		if l := &leaves[i]; matches(q.oc, l.path.Elem) {
-			out = append(out, &pb.Update{Path: l.path, Val: uintValue(l.value(v.points), enc)})
-		}
+	leaves, err := q.openconfig(v.lay)
+	if err == nil {
+		n.ProtoReflect().SetUnknown(v.packed(leaves, enc))
 	}
-	if len(out) == 0 {
-		return nil, status.Errorf(codes.NotFound, "nothing under %s", pathText(q.oc))
-	}
-	return out, nil
+	return n, err
 }
 
-// jsonValue encodes an object, or a single field as a string.
-func jsonValue(v any, enc pb.Encoding) (*pb.TypedValue, error) {
-	if s, ok := v.(string); ok && enc == pb.Encoding_PROTO {
-		return &pb.TypedValue{Value: &pb.TypedValue_StringVal{StringVal: s}}, nil
+// object answers a query of COUNTERS_DB.
+func (v *View) object(q *query, enc pb.Encoding) (*pb.Update, error) {
+	t, ok := v.lay.template(q.sonic)
+	if !ok {
+		return nil, status.Errorf(codes.NotFound, "no path %s in COUNTERS_DB", strings.Join(q.sonic, "/"))
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
+	return &pb.Update{Path: q.path, Val: v.value(t, enc)}, nil
+}
+
+// openconfig lists the leaves that a query covers.
+func (q *query) openconfig(l *layout) ([]*ocLeaf, error) {
+	if q.lay != l {
+		q.lay, q.leaves = l, nil
+		all := l.openconfig()
+		for i := range all {
+			if matches(q.oc, all[i].path.Elem) {
+				q.leaves = append(q.leaves, &all[i])
+			}
+		}
+	}
+	if len(q.leaves) == 0 {
+		return nil, status.Errorf(codes.NotFound, "nothing under %s", pathText(q.oc))
+	}
+	return q.leaves, nil
+}
+
+// value encodes an object, or a single field as a string.
+func (v *View) value(t *template, enc pb.Encoding) *pb.TypedValue {
+	if t.plain && enc == pb.Encoding_PROTO {
+		return &pb.TypedValue{Value: &pb.TypedValue_StringVal{StringVal: strconv.FormatInt(v.number(&t.parts[0].field), 10)}}
 	}
 	if enc == pb.Encoding_JSON {
-		return &pb.TypedValue{Value: &pb.TypedValue_JsonVal{JsonVal: b}}, nil
+		return &pb.TypedValue{Value: &pb.TypedValue_JsonVal{JsonVal: v.json(t)}}
 	}
-	return &pb.TypedValue{Value: &pb.TypedValue_JsonIetfVal{JsonIetfVal: b}}, nil
+	return &pb.TypedValue{Value: &pb.TypedValue_JsonIetfVal{JsonIetfVal: v.json(t)}}
 }
 
 // uintValue encodes a uint64: JSON_IETF writes it as a string (RFC 7951).

@@ -19,6 +19,9 @@ type layout struct {
 
 	once   sync.Once
 	leaves []ocLeaf
+
+	mu        sync.Mutex
+	templates map[string]*template // of COUNTERS_DB paths that were asked for
 }
 
 // openconfig lists the leaves; who asks first has them built.

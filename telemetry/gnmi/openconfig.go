@@ -10,8 +10,10 @@ import (
 
 // ocLeaf is one OpenConfig value: the sum of some points.
 type ocLeaf struct {
-	path *pb.Path
-	of   []int // positions among the device's points
+	path   *pb.Path
+	name   string // path as text
+	packed []byte // path, as a field of an Update on the wire
+	of     []int  // positions among the device's points
 }
 
 func (l *ocLeaf) value(points []counters.Point) (sum uint64) {
@@ -55,7 +57,8 @@ func elem(name string, kv ...string) *pb.PathElem {
 // openconfig lists the leaves in order of port and queue.
 func openconfig(l *layout) (out []ocLeaf) {
 	add := func(of []place, path ...*pb.PathElem) {
-		leaf := ocLeaf{path: &pb.Path{Origin: "openconfig", Elem: path}}
+		leaf := ocLeaf{path: &pb.Path{Origin: "openconfig", Elem: path}, name: pathText(path)}
+		leaf.packed = packField(nil, updatePath, leaf.path)
 		for _, p := range of {
 			if i, ok := l.at[p]; ok {
 				leaf.of = append(leaf.of, i)

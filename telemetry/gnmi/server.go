@@ -58,22 +58,25 @@ func (s *Server) Get(_ context.Context, r *pb.GetRequest) (*pb.GetResponse, erro
 		if err != nil {
 			return nil, err
 		}
-		up, err := v.updates(q, r.Encoding)
+		n, err := v.notification(q, r.Encoding, r.Prefix)
 		if err != nil {
 			return nil, err
 		}
-		out.Notification = append(out.Notification, &pb.Notification{Timestamp: v.Stamp, Prefix: answerPrefix(r.Prefix), Update: up})
+		out.Notification = append(out.Notification, n)
 	}
 	return out, nil
 }
 
 // subscription is one path of a stream.
 type subscription struct {
-	query
+	*query
 	onChange bool
 	every    clock.Duration // SAMPLE, virtual; 0 = each sample
 	next     clock.Time
-	last     map[string]*pb.Update // ON_CHANGE: what was sent
+
+	// ON_CHANGE: what was sent, of a path of COUNTERS_DB, or of leaves by name.
+	object *pb.TypedValue
+	sent   map[string]uint64
 }
 
 // stream is one Subscribe call.
@@ -123,7 +126,7 @@ func (st *stream) resolve() error {
 		// Exported time is scale × virtual; intervals are virtual.
 		st.subs = append(st.subs, &subscription{
 			query: q, onChange: sub.Mode == pb.SubscriptionMode_ON_CHANGE,
-			every: clock.Duration(sub.SampleInterval) * clock.Nanosecond, last: map[string]*pb.Update{},
+			every: clock.Duration(sub.SampleInterval) * clock.Nanosecond, sent: map[string]uint64{},
 		})
 	}
 	if len(st.subs) == 0 {
@@ -138,21 +141,19 @@ func (st *stream) now(v *View) error {
 		return status.Error(codes.Unavailable, "no sample yet")
 	}
 	for _, sub := range st.subs {
-		up, err := v.updates(sub.query, st.list.Encoding)
+		n, err := v.notification(sub.query, st.list.Encoding, st.list.Prefix)
 		if err != nil {
 			return err
 		}
-		if err := st.send(v, up); err != nil {
+		if err := st.send(n); err != nil {
 			return err
 		}
 	}
 	return st.sync()
 }
 
-func (st *stream) send(v *View, up []*pb.Update) error {
-	return st.srv.Send(&pb.SubscribeResponse{Response: &pb.SubscribeResponse_Update{
-		Update: &pb.Notification{Timestamp: v.Stamp, Prefix: answerPrefix(st.list.Prefix), Update: up},
-	}})
+func (st *stream) send(n *pb.Notification) error {
+	return st.srv.Send(&pb.SubscribeResponse{Response: &pb.SubscribeResponse_Update{Update: n}})
 }
 
 func (st *stream) sync() error {
@@ -211,44 +212,58 @@ func (st *stream) sample(v *View, gaps uint64) error {
 	if gaps > st.gaps {
 		up := &pb.Update{Path: &pb.Path{Origin: "rocemu", Elem: []*pb.PathElem{elem("telemetry"), elem("skipped-samples")}}, Val: uintValue(gaps, st.list.Encoding)}
 		st.gaps = gaps
-		if err := st.send(v, []*pb.Update{up}); err != nil {
+		if err := st.send(&pb.Notification{Timestamp: v.Stamp, Prefix: answerPrefix(st.list.Prefix), Update: []*pb.Update{up}}); err != nil {
 			return err
 		}
 	}
 	for _, sub := range st.subs {
-		up, err := sub.due(v, st.list.Encoding)
+		n, err := sub.due(v, st.list)
+		if err == nil && n != nil {
+			err = st.send(n)
+		}
 		if err != nil {
 			return err
-		}
-		if len(up) > 0 {
-			if err := st.send(v, up); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// due returns the updates of a subscription for a view: all at each interval,
-// or those that changed.
-func (s *subscription) due(v *View, enc pb.Encoding) ([]*pb.Update, error) {
-	if !s.onChange && v.At < s.next {
+// due returns what a subscription has to tell of a view, nil for nothing: all at
+// each interval, or what changed.
+func (s *subscription) due(v *View, list *pb.SubscriptionList) (*pb.Notification, error) {
+	if s.onChange {
+		up, err := s.changes(v, list.Encoding)
+		if len(up) == 0 || err != nil {
+			return nil, err
+		}
+		return &pb.Notification{Timestamp: v.Stamp, Prefix: answerPrefix(list.Prefix), Update: up}, nil
+	}
+	if v.At < s.next {
 		return nil, nil
 	}
-	up, err := v.updates(s.query, enc)
-	if err != nil || !s.onChange {
-		for s.every > 0 && s.next <= v.At {
-			s.next = s.next.Add((v.At.Sub(s.next)/s.every + 1) * s.every)
-		}
-		return up, err
+	for s.every > 0 && s.next <= v.At {
+		s.next = s.next.Add((v.At.Sub(s.next)/s.every + 1) * s.every)
 	}
-	var out []*pb.Update
-	for _, u := range up {
-		key := pathText(u.Path.GetElem())
-		if old := s.last[key]; old == nil || !proto.Equal(old.Val, u.Val) {
-			s.last[key] = u
-			out = append(out, u)
+	return v.notification(s.query, list.Encoding, list.Prefix)
+}
+
+// changes returns the updates of what is not as it was sent last.
+func (s *subscription) changes(v *View, enc pb.Encoding) (out []*pb.Update, err error) {
+	if s.sonic != nil {
+		u, err := v.object(s.query, enc)
+		if err != nil || proto.Equal(s.object, u.Val) {
+			return nil, err
+		}
+		s.object = u.Val
+		return []*pb.Update{u}, nil
+	}
+	leaves, err := s.openconfig(v.lay)
+	for _, l := range leaves {
+		n := l.value(v.points)
+		if old, ok := s.sent[l.name]; !ok || n != old {
+			s.sent[l.name] = n
+			out = append(out, &pb.Update{Path: l.path, Val: uintValue(n, enc)})
 		}
 	}
-	return out, nil
+	return out, err
 }

@@ -70,89 +70,63 @@ type stat struct {
 }
 
 // sonicMarks are the tables of watermarks.
-var sonicMarks = map[string]func(v *View, mark int) int64{
-	"PERIODIC_WATERMARKS":   func(v *View, mark int) int64 { return v.periodic[mark] },
-	"USER_WATERMARKS":       func(v *View, mark int) int64 { return v.user[mark] },
-	"PERSISTENT_WATERMARKS": func(v *View, mark int) int64 { return v.points[v.lay.marks[mark].at].Value },
-}
+var sonicMarks = map[string]origin{"PERIODIC_WATERMARKS": fromPeriodic, "USER_WATERMARKS": fromUser, "PERSISTENT_WATERMARKS": fromPoints}
 
-// port returns a port of a COUNTERS_DB table: fields with decimal strings, and
-// tables below it as objects keyed PORT:INDEX.
-func (v *View) port(table string, n int) map[string]any {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	key := table + "/" + portName(n)
-	got := v.sonic[key]
-	if got == nil {
-		if of := sonicMarks[table]; of != nil {
-			got = v.marksOf(n, of)
-		} else {
-			got = v.countersOf(n)
-		}
-		if v.sonic == nil {
-			v.sonic = map[string]map[string]any{}
-		}
-		v.sonic[key] = got
+// port is a port of a COUNTERS_DB table as a tree: fields with their values'
+// places, and tables below it as objects keyed PORT:INDEX.
+func (l *layout) port(table string, n int) map[string]any {
+	if of, ok := sonicMarks[table]; ok {
+		return l.marksOf(n, of)
 	}
-	return got
+	return l.countersOf(n)
 }
 
 // countersOf is a port of COUNTERS.
-func (v *View) countersOf(n int) map[string]any {
+func (l *layout) countersOf(n int) map[string]any {
 	port := map[string]any{}
 	for _, s := range sonicPort {
-		port[s.name] = decimal(v.value(place{n, -1, s.id}))
+		port[s.name] = l.sum(place{n, -1, s.id})
 	}
 	for prio := range 8 {
-		for i, s := range sonicPrio {
-			port[prioNames[prio][i]] = decimal(v.value(place{n, prio, s.id}) / s.div)
+		for _, s := range sonicPrio {
+			f := l.sum(place{n, prio, s.id})
+			f.div = s.div
+			port[fmt.Sprintf(s.name, prio)] = f
 		}
 	}
-	var marked int64
+	var marked []place
 	for q := range 8 {
-		marked += v.value(place{n, q, counters.QueueMarked})
+		marked = append(marked, place{n, q, counters.QueueMarked})
 	}
-	port["SAI_PORT_STAT_ECN_MARKED_PACKETS"] = decimal(marked)
+	port["SAI_PORT_STAT_ECN_MARKED_PACKETS"] = l.sum(marked...)
 	for _, sub := range sonicSub {
-		port[sub.table] = subTable(n, sub.stats, func(at place) (string, bool) { return decimal(v.value(at)), true })
+		port[sub.table] = subTable(n, sub.stats, func(at place) (field, bool) { return l.sum(at), true })
 	}
 	return port
 }
 
 // marksOf is a port of a table of watermarks.
-func (v *View) marksOf(n int, of func(*View, int) int64) map[string]any {
-	value := func(at place) (string, bool) {
+func (l *layout) marksOf(n int, of origin) map[string]any {
+	value := func(at place) (field, bool) {
 		if _, isMark := markOf[at.id]; !isMark {
-			return "", false
+			return field{}, false
 		}
-		if i, ok := v.lay.mark[at]; ok {
-			return decimal(of(v, i)), true
+		if i, ok := l.mark[at]; ok && of != fromPoints {
+			return field{from: of, at: []int{i}, div: 1}, true
 		}
-		return "0", true
+		return l.sum(at), true
 	}
 	return map[string]any{"Queues": subTable(n, sonicSub[0].stats, value), "PriorityGroups": subTable(n, sonicSub[1].stats, value)}
 }
 
-func decimal(n int64) string { return strconv.FormatInt(n, 10) }
-
-// prioNames are the names of sonicPrio by priority.
-var prioNames = func() (out [8][]string) {
-	for prio := range out {
-		for _, s := range sonicPrio {
-			out[prio] = append(out[prio], fmt.Sprintf(s.name, prio))
-		}
-	}
-	return out
-}()
-
 // subTable builds the rows PORT:0 to PORT:7 of a table below a port.
-func subTable(port int, stats []stat, value func(place) (string, bool)) map[string]any {
+func subTable(port int, stats []stat, value func(place) (field, bool)) map[string]any {
 	rows := map[string]any{}
 	for i := range 8 {
 		row := map[string]any{}
 		for _, s := range stats {
-			if text, ok := value(place{port, i, s.id}); ok {
-				row[s.name] = text
+			if f, ok := value(place{port, i, s.id}); ok {
+				row[s.name] = f
 			}
 		}
 		rows[portName(port)+":"+strconv.Itoa(i)] = row
@@ -160,24 +134,24 @@ func subTable(port int, stats []stat, value func(place) (string, bool)) map[stri
 	return rows
 }
 
-// sonicGet answers a COUNTERS_DB path: TABLE, TABLE/PORT, TABLE/PORT/FIELD or
-// TABLE/PORT/SUB[/KEY[/FIELD]]. A PORT of Ethernet* answers with one object
-// keyed by port (below it, for SUB, by PORT:INDEX). Without tables below.
-func (v *View) sonicGet(elems []string) (any, bool) {
-	if elems[0] != "COUNTERS" && sonicMarks[elems[0]] == nil {
+// sonic finds what a COUNTERS_DB path means: TABLE, TABLE/PORT, TABLE/PORT/FIELD
+// or TABLE/PORT/SUB[/KEY[/FIELD]]. A PORT of Ethernet* means one object keyed by
+// port (below it, for SUB, by PORT:INDEX). Without tables below.
+func (l *layout) sonic(elems []string) (any, bool) {
+	if _, marks := sonicMarks[elems[0]]; !marks && elems[0] != "COUNTERS" {
 		return nil, false
 	}
 	if len(elems) > 1 && elems[1] != "Ethernet*" && elems[1] != "*" {
-		for _, n := range v.lay.ports {
+		for _, n := range l.ports {
 			if portName(n) == elems[1] {
-				return descend(v.port(elems[0], n), elems[2:])
+				return descend(l.port(elems[0], n), elems[2:])
 			}
 		}
 		return nil, false
 	}
 	out := map[string]any{}
-	for _, n := range v.lay.ports {
-		got, ok := descend(v.port(elems[0], n), elems[min(2, len(elems)):])
+	for _, n := range l.ports {
+		got, ok := descend(l.port(elems[0], n), elems[min(2, len(elems)):])
 		if !ok {
 			continue
 		}

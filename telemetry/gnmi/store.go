@@ -39,16 +39,8 @@ type View struct {
 	points         []counters.Point
 	periodic, user []int64 // by mark
 
-	mu    sync.Mutex
-	sonic map[string]map[string]any // ports of COUNTERS_DB tables that were asked for, by TABLE/PORT
-}
-
-// value is a counter, 0 when there is none.
-func (v *View) value(at place) int64 {
-	if i, ok := v.lay.at[at]; ok {
-		return v.points[i].Value
-	}
-	return 0
+	mu      sync.Mutex
+	answers map[*template][]byte // COUNTERS_DB paths that were asked for
 }
 
 // NewStore returns the store of a switch; it is empty until the first Publish.
