@@ -31,6 +31,7 @@ type scratch struct {
 	late    []wire.Frame // late frames of this actor's window
 	dirty   []*Channel   // channels with frames of this window
 	pool    chunks
+	ran     int // actors that had something to do in this leg
 }
 
 // arrival is one frame of the window.

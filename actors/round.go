@@ -161,7 +161,7 @@ func (e *Engine) round(start, end clock.Time) clock.Time {
 	e.alone = true
 	at := start
 	for at < end {
-		if at > start && e.quiet() {
+		if at > start && (e.idle() || e.quiet()) {
 			end = min(end, at.Add(w))
 		}
 		l := leg{from: at, first: at == start, free: min(at.Add(w), end), hub: min(at.Add(2*w), end), own: min(at.Add(3*w), end)}
@@ -171,6 +171,17 @@ func (e *Engine) round(start, end clock.Time) clock.Time {
 	}
 	e.phase(&leg{from: at, free: end}, false)
 	return end
+}
+
+// idle says whether nobody had anything to do since it was asked last: the next
+// window may begin much later.
+func (e *Engine) idle() bool {
+	ran := 0
+	for i := range e.scratch {
+		ran += e.scratch[i].ran
+		e.scratch[i].ran = 0
+	}
+	return ran == 0
 }
 
 // quiet says whether the run may end soon: nothing is to come at all, or no
@@ -239,6 +250,7 @@ func (e *Engine) leap(d int32, from, end clock.Time, w *scratch) {
 	if e.next[d] >= end {
 		return
 	}
+	w.ran++
 	e.advance(d, max(from, 0), end, max(from, 0).Add(e.cfg.Window), w)
 }
 

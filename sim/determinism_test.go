@@ -140,6 +140,30 @@ func TestDigestIndependentOfCutting(t *testing.T) {
 	}
 }
 
+// TestRoundsSkipIdleSpans: between two timeouts of a dead path a round does not
+// run through the windows in which nothing happens.
+func TestRoundsSkipIdleSpans(t *testing.T) {
+	p, _, err := topology.LoadBytes("dead.yaml", []byte(`schema: 1
+topology: {spines: 1, leaves: 2, servers: 1}
+workload: [{name: a, from: rnic1, to: rnic2, verb: write, size: 4KB}]
+faults: [{name: dark, kind: loss, target: "leaf1:uplink1", at: 0us, probability: 1}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var windows [2]uint64
+	for i, o := range []sim.Options{{Workers: 1}, {Workers: 1, Between: func(clock.Time, uint64) {}}} {
+		r, err := sim.Run(context.Background(), p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		windows[i] = r.Engine.Windows
+	}
+	if windows[1] < 10 || windows[0] > 2*windows[1] {
+		t.Errorf("%d windows in rounds, %d one by one", windows[0], windows[1])
+	}
+}
+
 // TestSaveRestoreGoesOn saves every device at random window boundaries,
 // restores them into a fresh fabric and expects the end of the uninterrupted
 // run; saving again at once must give the same bytes.
