@@ -112,6 +112,7 @@ type Engine struct {
 	Stride int
 	rounds *rounds
 	alone  bool // neighbours do not run at the same time
+	ran    int  // actors that had something to do in the last leg
 
 	now     clock.Time // start of the next window
 	start   clock.Time // of the running window

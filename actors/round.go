@@ -176,12 +176,12 @@ func (e *Engine) round(start, end clock.Time) clock.Time {
 // idle says whether nobody had anything to do since it was asked last: the next
 // window may begin much later.
 func (e *Engine) idle() bool {
-	ran := 0
+	e.ran = 0
 	for i := range e.scratch {
-		ran += e.scratch[i].ran
+		e.ran += e.scratch[i].ran
 		e.scratch[i].ran = 0
 	}
-	return ran == 0
+	return e.ran == 0
 }
 
 // quiet says whether the run may end soon: nothing is to come at all, or no
@@ -201,9 +201,10 @@ func (e *Engine) quiet() bool {
 	return true
 }
 
-// phase has the workers run the free devices or the units through a leg.
+// phase runs the free devices or the units through a leg; the workers share
+// it where enough actors had something to do in the one before.
 func (e *Engine) phase(l *leg, units bool) {
-	if n := e.tasks(units); e.pool != nil && n > 1 {
+	if n := e.tasks(units); e.pool != nil && n > 1 && e.ran >= 2*minParallel {
 		e.pool.runLeg(e, l, units, n)
 	} else {
 		for i := range n {

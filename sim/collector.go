@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 )
 
 // spareHeap is how much garbage a run may make before the collector looks for
@@ -20,16 +21,26 @@ const buildSlack = 400
 // collector sets the garbage collector for a run: devices allocate next to
 // nothing once they stand, and while it marks, every pointer that a frame moves
 // costs several times as much. The environment's GOGC has precedence.
-type collector struct {
-	before int
-	off    bool
+type collector struct{ off bool }
+
+// collecting is what the runs of this process share of it.
+var collecting struct {
+	sync.Mutex
+	runs   int
+	before int // the setting that the first found and the last puts back
 }
 
 // newCollector sets it for building.
 func newCollector() *collector {
 	c := &collector{off: os.Getenv("GOGC") != ""}
-	if !c.off {
-		c.before = debug.SetGCPercent(buildSlack)
+	if c.off {
+		return c
+	}
+	collecting.Lock()
+	defer collecting.Unlock()
+	before := debug.SetGCPercent(buildSlack)
+	if collecting.runs++; collecting.runs == 1 {
+		collecting.before = before
 	}
 	return c
 }
@@ -39,6 +50,8 @@ func (c *collector) built() {
 	if c.off {
 		return
 	}
+	collecting.Lock()
+	defer collecting.Unlock()
 	live := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(live)
 	debug.SetGCPercent(slack(int64(live[0].Value.Uint64())))
@@ -49,9 +62,14 @@ func slack(live int64) int {
 	return int(min(max(spareHeap*100/max(live, 1), 100), mostSlack))
 }
 
-// close puts the setting back.
+// close puts the setting back when this was the last run.
 func (c *collector) close() {
-	if !c.off {
-		debug.SetGCPercent(c.before)
+	if c.off {
+		return
+	}
+	collecting.Lock()
+	defer collecting.Unlock()
+	if collecting.runs--; collecting.runs == 0 {
+		debug.SetGCPercent(collecting.before)
 	}
 }

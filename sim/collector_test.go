@@ -24,6 +24,16 @@ func TestCollectorIsPutBack(t *testing.T) {
 		t.Errorf("while running %d %%", got)
 	}
 	c.close()
+	if got := debug.SetGCPercent(77); got != 77 {
+		t.Errorf("afterwards %d %%", got)
+	}
+	a, b := newCollector(), newCollector() // one run begins before the other ends
+	a.built()
+	a.close()
+	b.close()
+	if got := debug.SetGCPercent(77); got != 77 {
+		t.Errorf("after two runs %d %%", got)
+	}
 	t.Setenv("GOGC", "50")
 	c = newCollector()
 	c.built()

@@ -43,3 +43,27 @@ workload:
 		}
 	}
 }
+
+// TestDatagramRates: streams that share a port and fill it together get what
+// they ask for; waiting for the other's frame is made good.
+func TestDatagramRates(t *testing.T) {
+	for _, c := range [][2]string{{"60Gbps", "40Gbps"}, {"90Gbps", "10Gbps"}} {
+		r := run(t, parse(t, fmt.Sprintf(`
+schema: 1
+name: rates
+run: {until: 1ms}
+topology: {spines: 0, leaves: 1, servers: 3, links: {server: {rate: 100Gbps, length: 100m}}}
+workload:
+  - {name: a, from: rnic1, to: rnic2, transport: udp, frame: 1000B, size: 100MB, rate: %s}
+  - {name: b, from: rnic1, to: rnic3, transport: udp, frame: 1000B, size: 100MB, rate: %s}
+`, c[0], c[1])), 1)
+		for i, n := range []string{"2", "3"} {
+			var gbps float64
+			fmt.Sscanf(c[i], "%fGbps", &gbps)
+			got := float64(r.Switches["leaf1"].Ports[n].TxFrames) * 1020 * 8 / 1e6 // in 1 ms
+			if got < 0.99*gbps || got > 1.01*gbps {
+				t.Errorf("%v: port %s carries %.2f Gbps", c, n, got)
+			}
+		}
+	}
+}

@@ -42,14 +42,14 @@ func (f *Fabric) watchDeadlocks() {
 	f.dead.watch = fabric.NewDeadlockWatch(f.Plan, sws)
 }
 
-// look notes the deadlocks that closed before now, a window's start; last is
-// the end of the run.
-func (f *Fabric) look(now clock.Time, last bool) {
-	switch d := &f.dead; {
-	case d.watch == nil || len(d.found) >= maxDeadlocks:
-	case last:
-		d.found = append(d.found, d.watch.Last(now)...)
-	default:
+// looks is when a run is searched for deadlocks: at instants that follow from
+// the plan alone, so that what is found of those that a fault or a watchdog
+// breaks does not depend on how the run is cut into windows.
+func (f *Fabric) looks() *Sampler { return Every(4 * f.Plan.Settle) }
+
+// look notes the deadlocks that stand at now.
+func (f *Fabric) look(now clock.Time) {
+	if d := &f.dead; d.watch != nil && len(d.found) < maxDeadlocks {
 		d.found = append(d.found, d.watch.Look(now)...)
 	}
 }
@@ -68,7 +68,7 @@ func (f *Fabric) deadlockRecords(dst []record.Record) []record.Record {
 // addDeadlocks puts what was found into the parts of the devices where the
 // cycles start; without a watch, the waits into every switch's part.
 func (f *Fabric) addDeadlocks(parts []*report.Part, end clock.Time) {
-	f.look(end, true)
+	f.look(end)
 	if f.dead.watch != nil {
 		placeDeadlocks(f.Plan, parts, f.dead.found)
 		return

@@ -27,15 +27,20 @@ func (f *Fabric) observer(o *Options) func(clock.Time, uint64) {
 	if o.Progress == nil && o.Records == nil && o.Sample == nil && o.Between == nil && f.dead.watch == nil {
 		return nil
 	}
-	last, batches := time.Now(), Batches(f.Plan)
+	last, batches, looks := time.Now(), Batches(f.Plan), f.looks()
 	return func(start clock.Time, n uint64) {
-		f.look(start, false)
 		cut := clock.Never
+		if f.dead.watch != nil {
+			if t, ok := looks.Due(start); ok {
+				f.look(t)
+			}
+			cut = looks.Next()
+		}
 		if o.Sample != nil {
 			if t, ok := o.Sampler.Due(start); ok {
 				o.Sample(t, f)
 			}
-			cut = o.Sampler.Next()
+			cut = min(cut, o.Sampler.Next())
 		}
 		if o.Records != nil {
 			if _, ok := batches.Due(start); ok {

@@ -49,16 +49,13 @@ func Every(d clock.Duration) *Sampler {
 }
 
 // Due says whether the window that starts at start is preceded by a sample, and
-// of which instant.
+// of which instant. A call that comes early changes nothing.
 func (s *Sampler) Due(start clock.Time) (clock.Time, bool) {
-	if start < s.tick {
+	t := s.Next()
+	if start < t {
 		return 0, false
 	}
-	t := s.tick
 	s.tick = t.Add((start.Sub(t)/s.Base + 1) * s.Base)
-	if t < s.next {
-		return 0, false
-	}
 	if s.Count++; !s.fixed && s.Count%s.step == 0 {
 		s.every *= 2
 	}

@@ -201,8 +201,7 @@ const batchWindows = 64
 // which it is made, and its place among others must be the same in every run.
 func Batches(p *topology.Plan) *Sampler { return Every(batchWindows * p.Window) }
 
-// maxStride bounds the same in virtual time: a watchdog must not break a
-// deadlock before anybody has seen it.
+// maxStride bounds the same in virtual time.
 const maxStride = 10 * clock.Millisecond
 
 // stride is how many windows of a plan may pass between two looks.
@@ -299,7 +298,7 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 	if err != nil {
 		return nil, err
 	}
-	f.look(res.At, true)
+	f.look(res.At)
 	f.drain(&o)
 	eng := cost.done()
 	eng.Workers, eng.Processes, eng.Generations = workers, 1, 1

@@ -132,8 +132,8 @@ topology:
 func TestOverBudget(t *testing.T) {
 	text := "schema: 1\ntopology: {spines: 0, leaves: 1, servers: 64}\nswitches: {all: {buffer: {size: 1MiB, cell: 1KB}, pfc: {headroom: 21KB}}}\n"
 	_, _, err := ParseBytes("f", []byte(strings.Replace(text, "cell: 1KB", "cell: 32B", 1)))
-	want := fmt.Sprintf("headroom + reserved %d > buffer 1048576", 64*(21000/32)*32)
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("got %v, want %q", err, want)
+	want := fmt.Sprintf("headroom + reserved %d > buffer 1048576", 64*21000) // as asked for, not as held in cells
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "needs a buffer of at least 1345536") || !strings.Contains(err.Error(), `"1314KiB"`) {
+		t.Errorf("got %v, want %q, 64 times 657 cells of 32 bytes, that is 1314 KiB", err, want)
 	}
 }

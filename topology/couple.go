@@ -83,7 +83,7 @@ func (r *resolver) headrooms() {
 		if s == nil {
 			continue
 		}
-		var sum int64
+		var sum, configured int64 // as held, in cells; as asked for, in bytes
 		for j := range d.Ports {
 			pt := &d.Ports[j]
 			for g := range 8 {
@@ -92,7 +92,7 @@ func (r *resolver) headrooms() {
 				}
 				h := pt.PFC.Headroom[g]
 				if h >= 0 {
-					pt.Headroom[g] = h / s.Cell
+					pt.Headroom[g] = (h + s.Cell - 1) / s.Cell // what must hold so many bytes
 				} else {
 					k := key{pt.PFC, pt.Rate, pt.Prop, pt.PeerResponse, pt.MTU, s.Cell, s.Latency}
 					if auto[k] == 0 {
@@ -100,18 +100,22 @@ func (r *resolver) headrooms() {
 					}
 					pt.Headroom[g] = auto[k]
 				}
+				if h < 0 {
+					h = pt.Headroom[g] * s.Cell
+				}
 				sum += pt.Headroom[g] + pt.PFC.Guaranteed[g]/s.Cell
+				configured += h + pt.PFC.Guaranteed[g]
 			}
 		}
 		at := r.settingNode(d, "buffer", "size")
-		if !slices.Contains(told, at) && r.overBudget(d, sum*s.Cell, at) {
+		if !slices.Contains(told, at) && r.overBudget(d, sum*s.Cell, configured, at) {
 			told = append(told, at)
 		}
 	}
 }
 
 // overBudget reports a switch whose reservations exceed its memory.
-func (r *resolver) overBudget(d *Device, sum int64, at *node) bool {
+func (r *resolver) overBudget(d *Device, sum, configured int64, at *node) bool {
 	s := d.Switch
 	if s.HeadroomPool > 0 {
 		if s.HeadroomPool <= s.BufferBytes {
@@ -133,6 +137,6 @@ func (r *resolver) overBudget(d *Device, sum int64, at *node) bool {
 	}
 	r.fail(at, "switches.buffer.size", fmt.Sprintf("%dB", s.BufferBytes),
 		fmt.Sprintf("%s: headroom + reserved %d > buffer %d (%d lossless priority groups); needs a buffer of at least %d, fewer lossless ports, shorter cables, or headroom_pool",
-			d.Name, sum, s.BufferBytes, lossless, sum), fmt.Sprintf("%dKiB", sum/1024+1))
+			d.Name, configured, s.BufferBytes, lossless, sum), fmt.Sprintf("%dKiB", (sum+1023)/1024))
 	return true
 }

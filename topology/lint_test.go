@@ -30,7 +30,7 @@ func TestLints(t *testing.T) {
 		set        []string
 		code, want string
 	}{
-		{pair, []string{"switches.all.pfc.headroom=20KB"}, "headroom-short", "headroom of priority 3 is short by 89856 B: 19968 B configured, 109824 B needed (483 cells in flight as 64 B frames and 45 of the frame that raises XOFF; auto sets 115440 B)"},
+		{pair, []string{"switches.all.pfc.headroom=20KB"}, "headroom-short", "headroom of priority 3 is short by 89648 B: 20176 B configured, 109824 B needed (483 cells in flight as 64 B frames and 45 of the frame that raises XOFF; auto sets 115440 B)"},
 		{pair, []string{"switches.all.ecn.kmin=2MB", "switches.all.ecn.kmax=4MB"}, "ecn-above-pfc", "Kmin 2000000 B of queue 3 lies above the XOFF point of priority 3 (1398101 B"},
 		{pair, []string{"switches.all.ecn.drop_min=100KB", "switches.all.ecn.drop_max=200KB"}, "wred-below-xoff", "WRED drop below XOFF on lossless queue 3: it drops from 100000 B"},
 		{pair, []string{"switches.devices.leaf1.ports.2.mtu=1500B", "rnics.all.mtu=4096"}, "mtu-small", "leaf1:2 needs >= 4158 (SEND, MIDDLE; WRITE_FIRST 4174, with immediate 4178, READ response 4162)"},

@@ -143,7 +143,7 @@ func TestSonicRoundTrip(t *testing.T) {
 		for _, n := range []int{3, 4} {
 			x, y := a.PFC, b.PFC
 			if x.XOFF[n] != y.XOFF[n] || x.XOFF[n] == 0 && x.Alpha[n] != y.Alpha[n] || x.Guaranteed[n] != y.Guaranteed[n] || x.XONOffset[n] != y.XONOffset[n] ||
-				q.headroomCap(e, b, n) != p.headroomCap(d, a, n)/d.Switch.Cell*d.Switch.Cell {
+				q.headroomCap(e, b, n) != (p.headroomCap(d, a, n)+d.Switch.Cell-1)/d.Switch.Cell*d.Switch.Cell {
 				t.Errorf("port %d priority %d: %+v cap %d, want %+v cap %d", i+1, n, y, q.headroomCap(e, b, n), x, p.headroomCap(d, a, n))
 			}
 		}

@@ -76,7 +76,7 @@ func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher
 		}
 		return err
 	}
-	if out || len(plan.Capture) > 0 {
+	if out && len(plan.Cables) <= maxTapped || len(plan.Capture) > 0 {
 		w.hookTaps(o)
 	}
 	if out || plan.Telem.Interval > 0 || w.served() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -34,7 +35,10 @@ func saves(args []string) ([]sim.Pause, error) {
 // writeSaved writes the fabric beside its place and moves it there, so that a
 // reader never meets half a file.
 func writeSaved(f *sim.Fabric, file string) error {
-	tmp, err := os.CreateTemp(dirOf(file), ".saving-*")
+	if i, err := os.Stat(file); err == nil && !i.Mode().IsRegular() {
+		return fmt.Errorf("--save-at: %s is there and no ordinary file: name one that may be replaced", file)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(file), ".saving-*")
 	if err != nil {
 		return fmt.Errorf("--save-at: %w", err)
 	}
@@ -47,13 +51,6 @@ func writeSaved(f *sim.Fabric, file string) error {
 		return fmt.Errorf("--save-at: %w", err)
 	}
 	return nil
-}
-
-func dirOf(file string) string {
-	if i := strings.LastIndexByte(file, '/'); i > 0 {
-		return file[:i]
-	}
-	return "."
 }
 
 // readSaved reads a --restore file.

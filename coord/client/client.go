@@ -31,6 +31,8 @@ type Client struct {
 	own  bool
 	// seen is the largest ledger number of an answer: no later answer may know less.
 	seen atomic.Uint64
+	// lags is since when coordinators have known less, Unix ns; 0 = they do not.
+	lags atomic.Int64
 }
 
 // Dial connects.
@@ -63,24 +65,14 @@ func (c *Client) request(ctx context.Context, verb string, data []byte) ([]byte,
 	if verb == "submit" || verb == "put" {
 		try = 20 * time.Second
 	}
-	var lags time.Time // since when coordinators have told nothing else
 	for {
 		b, err := c.ask(ctx, verb, data, try)
 		var refused refusal
 		switch {
 		case err == nil:
 			return b, nil
-		case errors.Is(err, errLags):
-			if lags.IsZero() {
-				lags = time.Now()
-			}
-			if time.Since(lags) > forget { // the ledger itself began anew
-				c.seen.Store(0)
-			}
 		case errors.As(err, &refused):
 			return nil, err
-		default:
-			lags = time.Time{}
 		}
 		select {
 		case <-ctx.Done():
@@ -119,8 +111,10 @@ func (c *Client) ask(ctx context.Context, verb string, data []byte, try time.Dur
 	}
 	e := m.Header.Get(micro.ErrorHeader)
 	if e != "" && m.Header.Get(micro.ErrorCodeHeader) == coord.CodeLags {
+		c.behind()
 		return nil, errLags
 	}
+	c.lags.Store(0)
 	if n, err := strconv.ParseUint(m.Header.Get(coord.HeaderSeq), 10, 64); err == nil {
 		c.saw(n)
 	}
@@ -128,6 +122,19 @@ func (c *Client) ask(ctx context.Context, verb string, data []byte, try time.Dur
 		return nil, refusal(e)
 	}
 	return m.Data, nil
+}
+
+// behind notes that a coordinator knows less than one has told before. When
+// that is all that comes for long, over however many calls, the ledger itself
+// has begun anew.
+func (c *Client) behind() {
+	now := time.Now().UnixNano()
+	if c.lags.CompareAndSwap(0, now) {
+		return
+	}
+	if time.Duration(now-c.lags.Load()) > forget {
+		c.seen.Store(0)
+	}
 }
 
 // saw notes how far an answer knew the ledger.

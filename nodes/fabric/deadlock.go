@@ -201,7 +201,6 @@ type DeadlockWatch struct {
 	plan *topology.Plan
 	sws  []*Switch
 	gen  uint64
-	next clock.Time
 	seen map[string]bool
 }
 
@@ -211,18 +210,9 @@ func NewDeadlockWatch(plan *topology.Plan, sws []*Switch) *DeadlockWatch {
 	return &DeadlockWatch{plan: plan, sws: sws, seen: map[string]bool{}}
 }
 
-// Look returns deadlocks that were not returned before. now is the window's
-// start: every event before it is done. Most calls do nothing.
-func (w *DeadlockWatch) Look(now clock.Time) []Deadlock {
-	if now < w.next {
-		return nil
-	}
-	w.next = now.Add(4 * w.plan.Settle) // 16 windows
-	return w.Last(now)
-}
-
-// Last is Look without the waiting: the end of a run.
-func (w *DeadlockWatch) Last(now clock.Time) (fresh []Deadlock) {
+// Look returns deadlocks that were not returned before. Every event before now
+// is done and none after it. Most calls do nothing.
+func (w *DeadlockWatch) Look(now clock.Time) (fresh []Deadlock) {
 	var gen uint64
 	for _, s := range w.sws {
 		gen += s.wait.gen

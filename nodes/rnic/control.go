@@ -9,7 +9,7 @@ import (
 
 // control is the sending rate of one end of a QP: the pace its flows ask for
 // and what congestion control allows. DCQCN keeps a QP at line rate until its
-// first CNP, so its state exists only from then on.
+// first CNP, or its first loss where that lowers the rate, so its state exists only from then on.
 type control struct {
 	pace  cc.Pacer
 	rate  clock.Rate // from the workload, 0 = none
@@ -66,16 +66,24 @@ func (r *RNIC) onCNP(now clock.Time, p *pair) bool {
 		return false
 	}
 	if c.dcqcn == nil {
-		c.dcqcn = new(cc.DCQCN)
-		c.dcqcn.Init(r.dcqcn, r.dev.Ports[0].Rate)
+		r.reactionPoint(c)
 	}
 	c.dcqcn.OnFeedback(now, cc.Feedback{Kind: cc.CNP})
 	return true
 }
 
+// reactionPoint gives a QP the state of DCQCN, at line rate.
+func (r *RNIC) reactionPoint(c *control) {
+	c.dcqcn = new(cc.DCQCN)
+	c.dcqcn.Init(r.dcqcn, r.dev.Ports[0].Rate)
+}
+
 // feedback gives congestion control what a response or a loss told.
 func (r *RNIC) feedback(now clock.Time, p *pair) {
 	c, fx := &p.ctl, &r.fx
+	if fx.Loss && c.dcqcn == nil && r.nic.Congestion == "dcqcn" && r.dcqcn.SlowRestart {
+		r.reactionPoint(c)
+	}
 	if c.dcqcn != nil && fx.Loss {
 		c.dcqcn.OnFeedback(now, cc.Feedback{Kind: cc.Loss})
 	}
@@ -158,8 +166,7 @@ func (r *RNIC) restoreControl(s *snap.Reader, c *control) {
 		s.B, s.Err = c.pace.ReadState(s.B)
 	}
 	if s.Bool() && s.Err == nil {
-		c.dcqcn = new(cc.DCQCN)
-		c.dcqcn.Init(r.dcqcn, r.dev.Ports[0].Rate)
+		r.reactionPoint(c)
 		s.B, s.Err = c.dcqcn.ReadState(s.B)
 	}
 	if c.swift != nil && s.Err == nil {

@@ -86,9 +86,13 @@ func (r *RNIC) datagramTurn(now clock.Time, i int, p *txPort, n int32, f *wire.F
 // its interval; or at once.
 func (r *RNIC) paceDatagram(now clock.Time, n int32, fl *flow, bytes int64, between bool) {
 	if fl.f.Rate > 0 {
+		base := fl.next
 		d, c := fl.f.Rate.Serialise(bytes, fl.carry)
-		fl.carry = c
-		fl.next = clock.Max(fl.next, now).Add(d)
+		if now.Sub(base) > d || base == 0 { // as for queue pairs: up to a packet's time is caught up with
+			base = now
+			d, c = fl.f.Rate.Serialise(bytes, 0)
+		}
+		fl.next, fl.carry = base.Add(d), c
 	}
 	next := clock.Max(fl.next, now)
 	if between && fl.f.Interval > 0 {

@@ -95,7 +95,7 @@ func (r *RNIC) settle(now clock.Time, i int32, p *pair) {
 	if len(fx.Recvs) > 0 {
 		r.received(now, p)
 	}
-	if (fx.HasRTT || fx.Loss) && (p.ctl.swift != nil || p.ctl.dcqcn != nil) {
+	if fx.Loss || fx.HasRTT && p.ctl.swift != nil {
 		r.feedback(now, p)
 	}
 	done := len(fx.Done) > 0
