@@ -23,6 +23,7 @@ type RNICCounters struct {
 	RxReadRequests       uint64 `json:"rx_read_requests"`
 	RxAtomicRequests     uint64 `json:"rx_atomic_requests"`
 	RoceADPRetrans       uint64 `json:"roce_adp_retrans"`
+	RoceSlowRestart      uint64 `json:"roce_slow_restart"`
 	NPCNPSent            uint64 `json:"np_cnp_sent"`
 	NPECNMarked          uint64 `json:"np_ecn_marked_roce_packets"`
 	RPCNPHandled         uint64 `json:"rp_cnp_handled"`

@@ -59,7 +59,7 @@ func (r *RNIC) Counters(end clock.Time) *report.RNICCounters {
 		ImpliedNakSeqErr: c.ImpliedNakSeqErr, TransportExceeded: c.TransportRetriesExc, RNRExceeded: c.RnrRetriesExc,
 		OutOfSequence: c.OutOfSequence, DuplicateRequest: c.DuplicateRequest, OutOfBuffer: c.OutOfBuffer,
 		RxWriteRequests: c.RxWriteRequests, RxReadRequests: c.RxReadRequests, RxAtomicRequests: c.RxAtomicRequests,
-		RoceADPRetrans: c.RoceAdpRetrans, NPCNPSent: s.cnpSent, NPECNMarked: s.ecnMarked, RPCNPHandled: s.cnpHandled,
+		RoceADPRetrans: c.RoceAdpRetrans, RoceSlowRestart: c.RoceSlowRestart, NPCNPSent: s.cnpSent, NPECNMarked: s.ecnMarked, RPCNPHandled: s.cnpHandled,
 		RPCNPIgnored: s.cnpIgnored, RxICRC: s.icrc, ReqCQEError: c.ReqCQEError + c.ReqCQEFlushError,
 		RespCQEError: c.RespCQEError, ReqRemoteAccessErrs: c.ReqRemoteAccess, RespRemoteAccessErrs: c.RespRemoteAccess,
 		TxPackets: s.txPackets, RxPackets: s.rxPackets, TxBytes: s.txBytes, RxBytes: s.rxBytes, RxDiscardsPhy: s.discards,

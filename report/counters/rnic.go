@@ -25,6 +25,7 @@ var rnicFields = []rnicField{
 	{"rx_read_requests", func(c *report.RNICCounters) uint64 { return c.RxReadRequests }},
 	{"rx_atomic_requests", func(c *report.RNICCounters) uint64 { return c.RxAtomicRequests }},
 	{"roce_adp_retrans", func(c *report.RNICCounters) uint64 { return c.RoceADPRetrans }},
+	{"roce_slow_restart", func(c *report.RNICCounters) uint64 { return c.RoceSlowRestart }},
 	{"np_cnp_sent", func(c *report.RNICCounters) uint64 { return c.NPCNPSent }},
 	{"np_ecn_marked_roce_packets", func(c *report.RNICCounters) uint64 { return c.NPECNMarked }},
 	{"rp_cnp_handled", func(c *report.RNICCounters) uint64 { return c.RPCNPHandled }},

@@ -16,8 +16,8 @@ rnics: {all: {mtu: 1024, model: cx6dx, congestion: dcqcn, qp: {timeout: 8}, pers
 workload: [{name: w, from: rnic1, to: rnic2, verb: write, size: 1MB}]
 faults: ["drop rnic1:1 dir=out name=a psn_index=50 count=1"]
 `, on)))
-		if o.Totals.CNPs != 0 {
-			t.Fatalf("%d CNPs", o.Totals.CNPs)
+		if n := o.RNICs["rnic1"].RoceSlowRestart; o.Totals.CNPs != 0 || (n == 1) != on {
+			t.Fatalf("%d CNPs, %d slow restarts", o.Totals.CNPs, n)
 		}
 		end[i] = float64(o.VirtualNS)
 	}
