@@ -2,7 +2,9 @@ package topology
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -30,16 +32,29 @@ func Load(opts LoadOptions) (*Plan, []Warning, error) {
 	}
 	var srcs []Source
 	for _, name := range opts.Files {
-		if st, err := os.Stat(name); err == nil && st.Size() > maxFileBytes {
-			return nil, nil, fmt.Errorf("%s: has %d bytes; the limit is %d", name, st.Size(), maxFileBytes)
-		}
-		text, err := os.ReadFile(name)
+		text, err := readFabric(name)
 		if err != nil {
 			return nil, nil, err
 		}
 		srcs = append(srcs, Source{name, text})
 	}
 	return Resolve(srcs, opts.Sets, opts.Seed, readBeside)
+}
+
+// readFabric reads a fabric file that is there and not too large.
+func readFabric(name string) ([]byte, error) {
+	st, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: no such fabric file; `emuctl init FILE` writes one to start from", name)
+	case err != nil:
+		return nil, err
+	case st.IsDir():
+		return nil, fmt.Errorf("%s: is a directory, not a fabric file; that of a run has fabric.resolved.yaml in it", name)
+	case st.Size() > maxFileBytes:
+		return nil, fmt.Errorf("%s: has %d bytes; the limit is %d", name, st.Size(), maxFileBytes)
+	}
+	return os.ReadFile(name)
 }
 
 // readBeside reads a file named in a fabric file, relative to it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -59,6 +60,9 @@ func dirOf(file string) string {
 // readSaved reads a --restore file.
 func readSaved(file string) (*sim.Saved, error) {
 	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--restore %s: no such saved fabric; run --save-at TIME=FILE writes one", file)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--restore: %w", err)
 	}

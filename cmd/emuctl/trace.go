@@ -39,6 +39,12 @@ those of a cluster's current run so far.`,
 }
 
 func (a *app) runTrace(dir, flow string, most int) error {
+	if !isDir(dir) {
+		if _, err := report.ReadResult(dir); err != nil {
+			return err
+		}
+		return fmt.Errorf("%s: is a file; chains are in the output directory of `emuctl run FILE --out DIR`", dir)
+	}
 	all, err := chain.ReadLines(filepath.Join(dir, chain.FileName))
 	if err != nil {
 		return err
