@@ -20,7 +20,7 @@ func saves(args []string) ([]sim.Pause, error) {
 	for _, a := range args {
 		at, file, ok := strings.Cut(a, "=")
 		if !ok || file == "" {
-			return nil, fmt.Errorf("--save-at %q: must be TIME=FILE, such as 1ms=half.snap", a)
+			return nil, fmt.Errorf("--save-at %q: must be TIME=FILE, such as 50us=half.snap", a)
 		}
 		d, err := topology.ParseDuration(at)
 		if err != nil || d <= 0 {
