@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/rocemu/rocemu/clock"
 )
@@ -126,11 +128,7 @@ func (r *resolver) resolve() {
 	r.runSection()
 	r.inline()
 	r.sonicLayers()
-	topologyBad := false
-	for _, e := range r.errs {
-		topologyBad = topologyBad || len(e.Field) >= 8 && e.Field[:8] == "topology"
-	}
-	if topologyBad || !r.buildTopology() {
+	if r.shapeUnknown() || !r.buildTopology() {
 		return
 	}
 	p.byName = r.dev
@@ -149,6 +147,14 @@ func (r *resolver) resolve() {
 		text, acts := r.render()
 		p.resolved, p.Hash, p.Model = text, sha256.Sum256(text), sha256.Sum256(text[:acts])
 	}
+}
+
+// shapeUnknown reports mistakes that leave open which devices there are: what
+// refers to a device would be told wrongly. A bad link leaves them as they are.
+func (r *resolver) shapeUnknown() bool {
+	return slices.ContainsFunc(r.errs, func(e *Error) bool {
+		return strings.HasPrefix(e.Field, "topology") && !strings.HasPrefix(e.Field, "topology.links.")
+	})
 }
 
 // runSection reads what does not depend on the fabric.
