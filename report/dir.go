@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -101,12 +102,15 @@ func ReadResult(path string) (*Result, error) {
 		path = filepath.Join(path, "result.json")
 	}
 	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no such result; `emuctl run FILE --out DIR` writes a directory with result.json", path)
+	}
 	if err != nil {
 		return nil, err
 	}
 	r := new(Result)
 	if err := json.Unmarshal(b, r); err != nil {
-		return nil, fmt.Errorf("%s: not a result: %w", path, err)
+		return nil, fmt.Errorf("%s: not a result, which `emuctl run FILE --out DIR` writes: %w", path, err)
 	}
 	if r.Schema != 1 {
 		return nil, fmt.Errorf("%s: result schema %d, this program reads 1", path, r.Schema)

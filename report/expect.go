@@ -71,7 +71,7 @@ func compileLine(e *cel.Env, x Expectation, n Names) (expectLine, error) {
 	if iss.Err() != nil {
 		var t []string
 		for _, i := range iss.Errors() {
-			t = append(t, fmt.Sprintf("at column %d: %s%s", i.Location.Column()+1, i.Message, hintFor(i.Message)))
+			t = append(t, fmt.Sprintf("at column %d: %s%s", i.Location.Column()+1, i.Message, hintFor(e, x.Expr, i.Message)))
 		}
 		return fail(strings.Join(t, "; "))
 	}

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/parser"
 )
 
 // keyCheck finds literal keys and words in an expression that no result of
@@ -136,20 +138,71 @@ var (
 	undefIdent = regexp.MustCompile(`undeclared reference to '([^']*)'`)
 )
 
-// hintFor proposes a name when CEL's message says that one is unknown.
-func hintFor(msg string) string {
+// hintFor proposes a name when CEL's message says that one is unknown in expr.
+func hintFor(e *cel.Env, expr, msg string) string {
 	if m := undefField.FindStringSubmatch(msg); m != nil {
-		if n := nearest(m[1], allFields()); n != "" {
+		known := fieldsBeside(e, expr, m[1])
+		if n := likeliest(m[1], known); n != "" {
 			return fmt.Sprintf("; did you mean %q?", n)
+		}
+		if len(known) <= 30 {
+			return "; known here: " + strings.Join(known, ", ")
 		}
 	}
 	if m := undefIdent.FindStringSubmatch(msg); m != nil {
-		if n := nearest(m[1], topFields()); n != "" {
+		if n := likeliest(m[1], topFields()); n != "" {
 			return fmt.Sprintf("; did you mean %q?", n)
 		}
 		return "; known: " + strings.Join(topFields(), ", ")
 	}
 	return ""
+}
+
+// fieldsBeside lists the fields that the object has of which expr asks for an
+// unknown one; those of every object when it cannot be told which it is.
+func fieldsBeside(e *cel.Env, expr, unknown string) []string {
+	parsed, iss := e.Parse(expr)
+	if iss.Err() != nil {
+		return allFields()
+	}
+	var known []string
+	ast.PostOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(x ast.Expr) {
+		if known != nil || x.Kind() != ast.SelectKind || x.AsSelect().FieldName() != unknown {
+			return
+		}
+		text, err := parser.Unparse(x.AsSelect().Operand(), parsed.NativeRep().SourceInfo())
+		if err != nil {
+			return
+		}
+		if object, iss := e.Compile(text); iss.Err() == nil {
+			known, _ = e.CELTypeProvider().FindStructFieldNames(object.OutputType().TypeName())
+		}
+	}))
+	if len(known) == 0 {
+		return allFields()
+	}
+	return known
+}
+
+// likeliest is the nearest known word, or the shortest that begins with s or
+// has it as a part; never s itself.
+func likeliest(s string, known []string) string {
+	known = slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == s })
+	if n := nearest(s, known); n != "" || len(s) < 3 {
+		return n
+	}
+	best := ""
+	for _, part := range []func(string, string) bool{strings.HasPrefix, strings.Contains} {
+		for _, k := range known {
+			if part(k, s) && (best == "" || len(k) < len(best)) {
+				best = k
+			}
+		}
+		if best != "" {
+			break
+		}
+	}
+	return best
 }
 
 // nearest returns the known word with the smallest edit distance to s, if it

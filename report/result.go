@@ -139,7 +139,8 @@ type Finding struct {
 	Text  string `json:"text"`
 }
 
-// FaultResult is what became of a fault. UntilNS is 0 when it never ended.
+// FaultResult is what became of a fault. UntilNS is 0 when it never ended; Hits
+// are the frames it acted on, of a pause storm the XOFF frames it sent.
 type FaultResult struct {
 	Kind    string `json:"kind"`
 	Target  string `json:"target"`

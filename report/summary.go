@@ -171,9 +171,12 @@ func pauses(r *Result) string {
 			}
 		}
 	}
+	held := r.HeldByRNICs()
 	for dev, c := range r.RNICs {
 		for prio, n := range c.TxPause {
-			if n > 0 {
+			if h := held[dev]; n > 0 && h != nil {
+				all = append(all, pause{h.Span[prio], fmt.Sprintf("%s paused %s prio %d %d times (%s)", dev, strings.Join(h.Ports, " and "), prio, n, Span(h.Span[prio]))})
+			} else if n > 0 {
 				all = append(all, pause{0, fmt.Sprintf("%s paused its switch prio %d %d times", dev, prio, n)})
 			}
 		}
@@ -235,7 +238,11 @@ func faults(r *Result) string {
 	var out []string
 	for _, n := range sortedKeys(r.Faults) {
 		f := r.Faults[n]
-		out = append(out, fmt.Sprintf("%s (%s %s at %v): %d hits", n, f.Kind, f.Target, f.AtNS, f.Hits))
+		what := "hits"
+		if f.Kind == "pause-storm" {
+			what = "XOFF frames sent"
+		}
+		out = append(out, fmt.Sprintf("%s (%s %s at %v): %d %s", n, f.Kind, f.Target, f.AtNS, f.Hits, what))
 	}
 	return some(out)
 }

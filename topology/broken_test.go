@@ -53,7 +53,7 @@ func TestBroken(t *testing.T) {
 		{"size: 1MB", "size: 1000", `value "1000": a bare number has no unit; must be a size with unit B, KB, MB, GB (1000) or KiB, MiB, GiB (1024), such as 208B; did you mean "1000B"?`},
 		{"length: 3m", "length: 0m", `fabric.yaml:8:36: topology.links.server.length: value "0m": a cable must have a delay`},
 		{"length: 3m", "length: 3m, delay: 15ns", `give length or delay, not both`},
-		{"kmax: 400KB", "kmax: 40KB", `fabric.yaml:13:30: switches.ecn.kmax: value "40KB": must not be below kmin 100KB`},
+		{"kmax: 400KB", "kmax: 40KB", `fabric.yaml:13:30: switches.all.ecn.kmax: value "40KB": must not be below kmin 100KB`},
 		{"drop rnic1:1", "dorp rnic1:1", `fabric.yaml:20:5: faults[0].kind: value "dorp": must be one of link-down,`},
 		{"drop rnic1:1", "drop rnic1:2", `faults[0].target: value "rnic1:2": rnic1 has ports 1..1`},
 		{"psn_index=3", "psnindex=3", `did you mean "psn_index"?`},

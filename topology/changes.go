@@ -112,6 +112,9 @@ func (p *Plan) bindSet(f *Fault) []*faultErr {
 		errs = c.errs
 	}
 	if len(errs) > 0 {
+		if e := errs[0]; strings.HasPrefix(e.Msg, "unknown key") {
+			return []*faultErr{{"set", e.Field, e.Msg, e.Hint}}
+		}
 		return []*faultErr{{"to", f.Params["to"], errs[0].Msg, errs[0].Hint}}
 	}
 	return nil
@@ -156,6 +159,9 @@ func (p *Plan) Variant(sets []string) (*Plan, error) {
 		}
 	}
 	if len(r.errs) > 0 {
+		for _, e := range r.errs { // a change is not a flag
+			e.File, e.Msg = strings.TrimPrefix(e.File, "--"), strings.ReplaceAll(e.Msg, " --set ", " set ")
+		}
 		return nil, r.errs.sorted()
 	}
 	return v, nil

@@ -65,7 +65,7 @@ func (c *checker) checkMap(n *node, s *spec, field string) {
 		if s.index != nil {
 			if k, err := strconv.ParseInt(e.key, 10, 64); err == nil {
 				if k < s.lo || k > s.hi {
-					c.fail(&node{file: n.file, line: e.line, col: e.col}, sub, e.key, fmt.Sprintf("must be %d..%d", s.lo, s.hi), "")
+					c.fail(&node{file: e.val.file, line: e.line, col: e.col}, sub, e.key, fmt.Sprintf("must be %d..%d", s.lo, s.hi), "")
 					continue
 				}
 				c.check(e.val, s.index, sub)
@@ -88,7 +88,7 @@ func (c *checker) checkMap(n *node, s *spec, field string) {
 // unknown reports a key that is not known here; one that is known elsewhere is
 // probably one level off.
 func (c *checker) unknown(n *node, e *entry, s *spec, field string) {
-	at := &node{file: n.file, line: e.line, col: e.col}
+	at := &node{file: e.val.file, line: e.line, col: e.col} // the mapping may be another layer's
 	allowed := strings.Join(s.names(), ", ")
 	if s.index != nil {
 		allowed = strings.TrimPrefix(allowed+fmt.Sprintf(", or a number %d..%d", s.lo, s.hi), ", or ")

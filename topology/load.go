@@ -2,9 +2,13 @@ package topology
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/rocemu/rocemu/clock"
 )
@@ -30,16 +34,29 @@ func Load(opts LoadOptions) (*Plan, []Warning, error) {
 	}
 	var srcs []Source
 	for _, name := range opts.Files {
-		if st, err := os.Stat(name); err == nil && st.Size() > maxFileBytes {
-			return nil, nil, fmt.Errorf("%s: has %d bytes; the limit is %d", name, st.Size(), maxFileBytes)
-		}
-		text, err := os.ReadFile(name)
+		text, err := readFabric(name)
 		if err != nil {
 			return nil, nil, err
 		}
 		srcs = append(srcs, Source{name, text})
 	}
 	return Resolve(srcs, opts.Sets, opts.Seed, readBeside)
+}
+
+// readFabric reads a fabric file that is there and not too large.
+func readFabric(name string) ([]byte, error) {
+	st, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: no such fabric file; `emuctl init FILE` writes one to start from", name)
+	case err != nil:
+		return nil, err
+	case st.IsDir():
+		return nil, fmt.Errorf("%s: is a directory, not a fabric file; that of a run has fabric.resolved.yaml in it", name)
+	case st.Size() > maxFileBytes:
+		return nil, fmt.Errorf("%s: has %d bytes; the limit is %d", name, st.Size(), maxFileBytes)
+	}
+	return os.ReadFile(name)
 }
 
 // readBeside reads a file named in a fabric file, relative to it.
@@ -111,11 +128,7 @@ func (r *resolver) resolve() {
 	r.runSection()
 	r.inline()
 	r.sonicLayers()
-	topologyBad := false
-	for _, e := range r.errs {
-		topologyBad = topologyBad || len(e.Field) >= 8 && e.Field[:8] == "topology"
-	}
-	if topologyBad || !r.buildTopology() {
+	if r.shapeUnknown() || !r.buildTopology() {
 		return
 	}
 	p.byName = r.dev
@@ -134,6 +147,14 @@ func (r *resolver) resolve() {
 		text, acts := r.render()
 		p.resolved, p.Hash, p.Model = text, sha256.Sum256(text), sha256.Sum256(text[:acts])
 	}
+}
+
+// shapeUnknown reports mistakes that leave open which devices there are: what
+// refers to a device would be told wrongly. A bad link leaves them as they are.
+func (r *resolver) shapeUnknown() bool {
+	return slices.ContainsFunc(r.errs, func(e *Error) bool {
+		return strings.HasPrefix(e.Field, "topology") && !strings.HasPrefix(e.Field, "topology.links.")
+	})
 }
 
 // runSection reads what does not depend on the fabric.

@@ -346,10 +346,10 @@ func (r *resolver) oneECN(n *node) ECN {
 		}
 	}
 	if e.KMax < e.KMin {
-		r.fail(orNode(n.get("kmax"), n), "switches.ecn.kmax", n.str("kmax"), "must not be below kmin "+n.str("kmin"), "")
+		r.ordered(n, "switches.ecn", "kmin", "kmax")
 	}
 	if e.DropMax < e.DropMin {
-		r.fail(orNode(n.get("drop_min"), n), "switches.ecn.drop_min", n.str("drop_min"), "must not be above drop_max", "")
+		r.ordered(n, "switches.ecn", "drop_min", "drop_max")
 	}
 	return e
 }

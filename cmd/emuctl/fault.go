@@ -176,8 +176,8 @@ func (a *app) listFaults(run *coord.Run) error {
 	for _, x := range run.Faults {
 		if !x.Clear {
 			r := faultRow{Name: x.Name, Text: x.Text, At: x.Eff, Live: true}
-			if x.For > 0 {
-				r.EndsAt = x.Eff.Add(x.For)
+			if span := liveFor(&x); span > 0 {
+				r.EndsAt = x.Eff.Add(span)
 			}
 			rows = append(rows, r)
 			continue
@@ -204,6 +204,19 @@ func (a *app) listFaults(run *coord.Run) error {
 		fmt.Fprintf(w, "%s\t%v\t%s\t%s\t%s\n", r.Name, r.At, end, origin, r.Text)
 	}
 	return w.Flush()
+}
+
+// liveFor is how long a live fault lasts: as --for says, or its text; 0 without
+// an end.
+func liveFor(f *coord.Fault) clock.Duration {
+	if f.For > 0 {
+		return f.For
+	}
+	x, err := topology.ParseFault(f.Text)
+	if err != nil {
+		return 0
+	}
+	return x.For
 }
 
 func (a *app) faultClear() *cobra.Command {

@@ -115,11 +115,16 @@ func (f *qpFlags) files() ([]string, error) {
 	case f.Dir != "":
 		p := filepath.Join(f.Dir, "fabric.resolved.yaml")
 		if _, err := os.Stat(p); err != nil {
-			return nil, fmt.Errorf("%s: is no output directory of a run: %w", f.Dir, err)
+			return nil, fmt.Errorf("-d %s: is no output directory of a run: %w; a fabric file is given with -f", f.Dir, err)
 		}
 		return []string{p}, nil
 	case len(f.File) == 0:
 		return nil, fmt.Errorf("which run? -f FILE runs a fabric, -d DIR one that was run with --out DIR; no cluster is named or current")
+	}
+	for _, name := range f.File {
+		if isDir(name) {
+			return nil, fmt.Errorf("-f %s: is a directory; -d %s takes the output directory of a run, -f a fabric file", name, name)
+		}
 	}
 	return f.File, nil
 }

@@ -65,9 +65,7 @@ or usage; 3 the cluster cannot be reached; 4 verdict "limit"; 5 "stalled".`,
 	root.AddCommand(imports)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return exitError{report.ExitUsage, fmt.Errorf("%w (see %s --help)", err, c.CommandPath())}
-	})
+	root.SetFlagErrorFunc(flagError)
 	return root
 }
 
@@ -75,7 +73,7 @@ or usage; 3 the cluster cannot be reached; 4 verdict "limit"; 5 "stalled".`,
 func (a *app) command(v verb) *cobra.Command {
 	c := &cobra.Command{
 		Use: v.use, Short: v.short, Long: strings.TrimSpace(v.short + ".\n\n" + v.long),
-		Example: v.example, Args: v.args, DisableFlagsInUseLine: true,
+		Example: v.example, Args: withUsage(v.args), DisableFlagsInUseLine: true,
 	}
 	if v.run == nil {
 		return c

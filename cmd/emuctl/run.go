@@ -22,7 +22,7 @@ type runFlags struct {
 	Interact  bool     `flag:"interactive" help:"let a second terminal control the run: emuctl status, fault inject, set, pause, counters, stop …; so is every run with until: stopped"`
 	Kill      *uint64  `flag:"kill" help:"with --processes: kill -9 processes now and then, from this seed; the result does not change"`
 	Workers   int      `flag:"workers" help:"threads; 0 = by the fabric's size. The result does not depend on it"`
-	Out       string   `flag:"out,o" help:"directory for result.json, flows.csv, series.csv, events.jsonl, fabric.resolved.yaml"`
+	Out       string   `flag:"out,o" help:"directory for result.json, flows.csv, series.csv, events.jsonl, chains.jsonl, splits.jsonl, fabric.resolved.yaml"`
 	Chaos     *uint64  `flag:"chaos" help:"draw faults from this seed, heal them, and demand that everything completes"`
 	Pcap      []string `flag:"pcap" help:"capture a port: DEVICE:PORT=FILE (repeatable)"`
 	SaveAt    []string `flag:"save-at" help:"save the whole fabric at a virtual time: TIME=FILE (repeatable)"`
@@ -40,7 +40,7 @@ func (a *app) run() *cobra.Command {
 stops at the end of a window and reports what there is, with verdict "limit".
 
 Several files overlay one another, key by key: arguments, then --file; --set comes last.`,
-		example: "  emuctl run examples/two-racks.yaml\n  emuctl run examples/incast.yaml --set switches.all.pfc.headroom=0B --json\n  emuctl run examples/incast.yaml --save-at 1ms=half.snap\n  emuctl run --restore half.snap --set switches.all.ecn.kmin=20KB",
+		example: "  emuctl run examples/two-racks.yaml\n  emuctl run examples/incast.yaml --set switches.all.pfc.headroom=0B --json\n  emuctl run examples/incast.yaml --save-at 50us=half.snap\n  emuctl run --restore half.snap --set switches.all.ecn.kmin=20KB",
 		flags:   &f,
 		run:     func(ctx context.Context, args []string) error { return a.runFabric(ctx, append(args, f.File...), &f) },
 	})

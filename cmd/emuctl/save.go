@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,7 @@ func saves(args []string) ([]sim.Pause, error) {
 	for _, a := range args {
 		at, file, ok := strings.Cut(a, "=")
 		if !ok || file == "" {
-			return nil, fmt.Errorf("--save-at %q: must be TIME=FILE, such as 1ms=half.snap", a)
+			return nil, fmt.Errorf("--save-at %q: must be TIME=FILE, such as 50us=half.snap", a)
 		}
 		d, err := topology.ParseDuration(at)
 		if err != nil || d <= 0 {
@@ -56,6 +57,9 @@ func writeSaved(f *sim.Fabric, file string) error {
 // readSaved reads a --restore file.
 func readSaved(file string) (*sim.Saved, error) {
 	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("--restore %s: no such saved fabric; run --save-at TIME=FILE writes one", file)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--restore: %w", err)
 	}

@@ -201,7 +201,8 @@ func (a *app) showColumns(cols []column, vals []value, zero bool) error {
 	return a.printf("%s\n", t.Render())
 }
 
-// showPFC prints pause frames received and sent by priority, and how long.
+// showPFC prints pause frames received and sent by priority, and how long: Rx
+// the time a port was paused, Tx the time it held its peer paused.
 func (a *app) showPFC(vals []value, zero bool) error {
 	for _, dir := range []struct{ head, frames, span string }{
 		{"Port Rx", "pfc_rx_pause", "pfc_rx_paused"}, {"Port Tx", "pfc_tx_pause", "pfc_tx_paused"},
@@ -231,7 +232,11 @@ func (a *app) showPFC(vals []value, zero bool) error {
 			for p := range 8 {
 				cells = append(cells, r.cells[fmt.Sprint(p)])
 			}
-			t.AppendRow(append(cells, report.Span(report.NS(r.cells["paused"]))))
+			span := "-" // a running NIC does not know how long it holds its switch
+			if ns, ok := r.cells["paused"]; ok {
+				span = report.Span(report.NS(ns))
+			}
+			t.AppendRow(append(cells, span))
 		}
 		if err := a.printf("%s\n", t.Render()); err != nil {
 			return err

@@ -65,14 +65,27 @@ func (a *app) showStatus(s *coord.Status) error {
 	fmt.Fprintf(w, "\nSLOT\tOWNER\tGEN\tDEVICES\tSTATE\tWINDOW\tWINDOWS/S\tWAITING\tB/WINDOW\tRESENT\n")
 	for _, x := range s.Run.Slots {
 		p := x.Report
-		if x.Next != "" {
-			p.State += ", moves to " + x.Next
-		}
 		wall := float64(p.WallNS) / 1e9
-		fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%s\t%d\t%.0f\t%.0f%%\t%.0f\t%d\n", x.Slot, x.Owner, x.Inc, x.Devices, p.State, p.N,
+		fmt.Fprintf(w, "%d\t%s\t%d\t%d\t%s\t%d\t%.0f\t%.0f%%\t%.0f\t%d\n", x.Slot, x.Owner, x.Inc, x.Devices, slotState(s.Run, &x), p.N,
 			ratio(float64(p.Windows), wall), 100*ratio(float64(p.WaitNS)/1e9, wall), ratio(float64(p.BytesOut), float64(p.Windows)), p.Resent)
 	}
 	return w.Flush()
+}
+
+// slotState says what a slot does; nothing moves once the run has ended.
+func slotState(run *coord.RunStatus, x *coord.SlotStatus) string {
+	state := x.Report.State
+	switch {
+	case run.Phase == coord.Failed:
+		return string(run.Phase)
+	case x.Done || run.Phase == coord.Ended:
+		return string(coord.Ended)
+	case x.Next == "":
+		return state
+	case state == "":
+		return "moves to " + x.Next
+	}
+	return state + ", moves to " + x.Next
 }
 
 func ratio(a, b float64) float64 {

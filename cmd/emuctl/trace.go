@@ -39,6 +39,12 @@ those of a cluster's current run so far.`,
 }
 
 func (a *app) runTrace(dir, flow string, most int) error {
+	if !isDir(dir) {
+		if _, err := report.ReadResult(dir); err != nil {
+			return err
+		}
+		return fmt.Errorf("%s: is a file; chains are in the output directory of `emuctl run FILE --out DIR`", dir)
+	}
 	all, err := chain.ReadLines(filepath.Join(dir, chain.FileName))
 	if err != nil {
 		return err
@@ -102,7 +108,11 @@ func knownFlow(dir, flow string) error {
 
 // tellChain prints one chain.
 func (a *app) tellChain(l *chain.Line) error {
-	err := a.printf("%s  request %d, QP %d, PSN %d: %s -> %s after %v, %d rounds, %d packets again  trace %s\n", l.Flow, l.Request, l.QP, l.PSN,
+	request := fmt.Sprintf("request %d", l.Request)
+	if l.Request < 0 { // the number comes with the end
+		request = "a request of unknown number"
+	}
+	err := a.printf("%s  %s, QP %d, PSN %d: %s -> %s after %v, %d rounds, %d packets again  trace %s\n", l.Flow, request, l.QP, l.PSN,
 		l.Cause, l.Outcome, clock.Duration(l.EndNS-l.BeginNS), l.Retries, l.Resends, l.Trace)
 	last := l.BeginNS
 	for i := range l.Steps {

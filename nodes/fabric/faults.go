@@ -227,6 +227,7 @@ func (x *faultPlan) storm(now clock.Time, a *fault.Spec, out *actors.Outbox) {
 		if a.Port == 0 || a.Port == i+1 {
 			if x.s.ports[i].upOut && !x.s.down {
 				x.s.sendPFC(now, i, a.Prios, 0, out)
+				x.d.Sent(a)
 			}
 		}
 	}

@@ -178,6 +178,15 @@ func (d *Device) Tally(s *Spec) {
 	}
 }
 
+// Sent counts a frame that the device sent because of a storm.
+func (d *Device) Sent(s *Spec) {
+	for _, st := range d.all {
+		if st.Spec == s {
+			st.hits++
+		}
+	}
+}
+
 // Status visits every fault of this device: hits, and when it ended (Never
 // while it has not).
 func (d *Device) Status(visit func(index int32, hits uint64, started bool, end clock.Time)) {

@@ -130,6 +130,7 @@ func (s *faultState) act(r *RNIC, now clock.Time, e fault.Event) {
 		for i := range r.ports {
 			if e.Spec.Port == 0 || e.Spec.Port == r.ports[i].num {
 				r.sendPFC(now, i, e.Spec.Prios, 0)
+				s.d.Sent(e.Spec)
 			}
 		}
 		return

@@ -44,9 +44,15 @@ func FromResult(r *report.Result) *Snapshot {
 	s := &Snapshot{At: clock.Time(r.VirtualNS)}
 	s.Devices = slices.Sorted(maps.Keys(r.Switches))
 	s.Devices = append(s.Devices, slices.Sorted(maps.Keys(r.RNICs))...)
+	held := r.HeldByRNICs()
 	for i, name := range s.Devices {
 		if c := r.RNICs[name]; c != nil {
 			s.Points = RNIC(s.Points, int32(i), c)
+			if h := held[name]; h != nil {
+				for p, span := range h.Span {
+					s.Points = append(s.Points, Point{Dev: int32(i), Port: 1, Index: int8(p), ID: PFCTxPaused, Value: int64(span)})
+				}
+			}
 			continue
 		}
 		s.Points = fromSwitch(s.Points, int32(i), r.Switches[name])

@@ -28,6 +28,14 @@ func (r *Run) classify(f *report.FlowLine, x *row, c *chain) (class, advice stri
 	return r.slow(f, c)
 }
 
+// pauser says who holds the place where frames wait, or that it is not known.
+func (c *chain) pauser() string {
+	if c.root == nil {
+		return "find who pauses"
+	}
+	return c.root.advice()
+}
+
 // deadPath separates the causes of the one status "transport retries exceeded".
 func (r *Run) deadPath(x *row, c *chain) (string, string) {
 	lost := len(c.losses) > 0
@@ -35,7 +43,7 @@ func (r *Run) deadPath(x *row, c *chain) (string, string) {
 	case c.deadlock != "" && !lost:
 		return Deadlocked, "break the circle of routes or let a PFC watchdog drop; longer timers only wait longer"
 	case !lost && c.pausedShare > 0.2:
-		return Paused, "nothing was lost: frames wait behind a pause at " + c.pausedAt + "; find who pauses, or a timeout above the pause"
+		return Paused, "nothing was lost: frames wait behind a pause at " + c.pausedAt + "; " + c.pauser() + ", or take a timeout above the pause"
 	case lost && c.losses[0].reason == "mtu":
 		return TooLong, c.losses[0].where + " takes shorter frames than this path MTU makes: small messages pass, full frames do not"
 	case lost && c.losses[0].reason == "ttl":
@@ -115,7 +123,7 @@ func (r *Run) stuck(_ *row, c *chain) (string, string) {
 	case c.naks > 50:
 		return Livelock, "every round meets a loss: go-back-n or selective-repeat instead of go-back-0, or repair the loss" + c.place()
 	case c.pausedShare > 0.2:
-		return Paused, "frames wait behind a pause at " + c.pausedAt + "; find who pauses"
+		return Paused, "frames wait behind a pause at " + c.pausedAt + "; " + c.pauser()
 	case len(c.losses) > 0 && len(c.timeouts) == 0:
 		return StoppedWork, "a packet was lost and no timer runs (timeout 0 is off)" + c.place()
 	case len(c.losses) > 0:
@@ -134,6 +142,8 @@ func (r *Run) slow(f *report.FlowLine, c *chain) (string, string) {
 		return Lossy, fmt.Sprintf("%s of timers; look at the place of the losses%s", clock.Duration(timers), c.place())
 	case len(c.timeouts) > 0 && c.pausedShare > 0:
 		return Paused, "retransmitted what was not lost: the timeout is shorter than the pause at " + c.pausedAt
+	case c.pausedShare > 0.2 && c.root != nil:
+		return Paused, "no loss; frames wait behind a pause at " + c.pausedAt + "; " + c.pauser()
 	case c.pausedShare > 0.2:
 		return Paused, "no loss; " + c.pausedAt + " was paused: look for the slow receiver or the storm behind it"
 	case c.cuts > 0:

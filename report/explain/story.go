@@ -17,6 +17,7 @@ const (
 	StoppedWork  = "stopped working"       // it had worked before
 	AcksLost     = "acknowledgements lost" // data arrived, answers did not
 	Paused       = "paused"                // frames wait, nothing is lost
+	Victim       = "head-of-line victim"   // behind frames of others that wait
 	Deadlocked   = "deadlocked"            // and the pauses close a circle
 	NotReady     = "receiver not ready"    // RNR
 	Refused      = "refused"               // key, length or permission
@@ -56,7 +57,7 @@ func (r *Run) Stories(flow string) ([]Story, error) {
 		if flow != "" && name != lineOf(flow) {
 			continue
 		}
-		if flow == "" && !remarkable(f) {
+		if flow == "" && !remarkable(f) && r.victim(name) == "" {
 			continue
 		}
 		out = append(out, r.story(name, flow, f))
@@ -79,9 +80,13 @@ func (r *Run) story(name, single string, f *report.FlowLine) Story {
 	if len(rows) == 0 {
 		rows = []row{{Name: name, From: f.From, To: f.To, Status: f.Status, Completed: f.Completed, Failed: f.Failed}}
 	}
+	blocked := r.victim(name)
 	for i, x := range rows[:min(len(rows), pairLimit)] {
 		c := r.collect(x.From, x.To)
 		class, advice := r.classify(f, &x, c)
+		if blocked != "" && (class == Paused || class == Unremarkable) {
+			class, advice = Victim, "its own way is free: "+c.pauser()
+		}
 		if i == 0 {
 			s.Class, s.Advice = class, advice
 		}
@@ -92,6 +97,9 @@ func (r *Run) story(name, single string, f *report.FlowLine) Story {
 	}
 	if n := len(rows) - pairLimit; n > 0 {
 		s.Lines = append(s.Lines, fmt.Sprintf("and %d more single flows like these", n))
+	}
+	if blocked != "" {
+		s.Lines = append(s.Lines, "blocked: "+blocked)
 	}
 	if f.Why != "" {
 		s.Lines = append(s.Lines, "waits: "+f.Why)
@@ -152,6 +160,7 @@ type chain struct {
 	tail        int64 // last timeout's length
 	pausedShare float64
 	pausedAt    string
+	root        *root // of the pause at pausedAt; nil when not known
 	deadlock    string
 }
 
@@ -165,6 +174,7 @@ func (r *Run) collect(from, to string) *chain {
 		}
 	}
 	r.pauses(c)
+	c.root = r.rootOf(c.pausedAt)
 	return c
 }
 
@@ -283,6 +293,9 @@ func (c *chain) sums() []string {
 	}
 	if c.pausedShare > 0.01 {
 		add("%s was paused %.1f %% of the run", c.pausedAt, 100*c.pausedShare)
+	}
+	if c.pausedShare > 0.2 && c.root != nil {
+		add("%s", c.root.fact())
 	}
 	if c.cuts > 0 {
 		add("%s cut the rate", count(c.cuts, "CNP"))

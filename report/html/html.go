@@ -62,6 +62,14 @@ type flowRow struct {
 	FCTText, SlowText string
 }
 
+// newFlowRow shows dashes for a flow of which nothing has ended.
+func newFlowRow(f Flow) flowRow {
+	if !f.Ended {
+		return flowRow{f, "–", "–"}
+	}
+	return flowRow{f, report.Span(f.FCT), slow(f.Slowdown)}
+}
+
 type lineRow struct {
 	Name string
 	*report.FlowLine
@@ -85,7 +93,7 @@ func Write(w io.Writer, in *Input) error {
 		if len(v.Flows) == maxFlows {
 			break
 		}
-		v.Flows = append(v.Flows, flowRow{f, report.Span(f.FCT), slow(f.Slowdown)})
+		v.Flows = append(v.Flows, newFlowRow(f))
 	}
 	v.MoreFlow = len(in.Flows) - len(v.Flows)
 	for _, n := range sortedKeys(in.Result.Flows) {

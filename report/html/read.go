@@ -31,7 +31,8 @@ type Input struct {
 type Flow struct {
 	Name, From, To, Verb, Status, Why string
 	Bytes, Goodput, Resent            int64
-	FCT                               report.NS
+	FCT                               report.NS // meaningless unless Ended
+	Ended                             bool      // a request of it completed or failed
 	Slowdown                          float64
 }
 
@@ -169,7 +170,9 @@ func (in *Input) addFlow(get func(string) string) error {
 	f.Bytes, err[0] = strconv.ParseInt(get("bytes"), 10, 64)
 	f.Goodput, err[1] = strconv.ParseInt(get("goodput_bps"), 10, 64)
 	f.Resent, err[2] = strconv.ParseInt(get("retransmitted_packets"), 10, 64)
-	err[3] = f.FCT.UnmarshalJSON([]byte(get("fct_ns")))
+	if fct := get("fct_ns"); fct != "" { // empty while nothing has ended
+		f.Ended, err[3] = true, f.FCT.UnmarshalJSON([]byte(fct))
+	}
 	f.Slowdown, err[4] = strconv.ParseFloat(get("slowdown"), 64)
 	in.Flows = append(in.Flows, f)
 	return errors.Join(err[:]...)
