@@ -122,6 +122,7 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *em
 	s.Pause = len(extra) > 0
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	g.interrupted = func() bool { return ctx.Err() != nil }
 	sctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	id, err := c.Submit(sctx, s)
 	cancel()
@@ -141,7 +142,7 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *em
 	}
 	over := make(chan struct{})
 	defer close(over)
-	go a.interrupted(ctx, over, c)
+	go a.interrupted(ctx, stop, over, c)
 	if f.Kill != nil {
 		go a.harm(over, l, *f.Kill)
 	}
@@ -194,17 +195,23 @@ func until(plan *topology.Plan) clock.Time {
 	return clock.Time(0).Add(plan.Run.Limit)
 }
 
-// interrupted turns an interrupt into a stop of the fabric.
-func (a *app) interrupted(ctx context.Context, over chan struct{}, c *client.Client) {
+// interrupted turns an interrupt into a stop of the fabric; release gives the
+// signals back, so that the next one kills.
+func (a *app) interrupted(ctx context.Context, release func(), over chan struct{}, c *client.Client) {
 	select {
 	case <-over:
+		return
 	case <-ctx.Done():
-		sctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if _, err := c.Stop(sctx, 0); err != nil {
-			fmt.Fprintln(a.err, "emuctl: stop:", err)
-		}
 	}
+	release()
+	sctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	at, err := c.Stop(sctx, 0)
+	if err != nil {
+		fmt.Fprintln(a.err, "emuctl: stop:", err)
+		return
+	}
+	fmt.Fprintf(a.err, "emuctl: interrupted; the fabric stops at %v virtual, the end of what it has been granted; a second interrupt ends emuctl at once\n", at)
 }
 
 // harm kills a process now and then, from a seed: --kill. The result must not

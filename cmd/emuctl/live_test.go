@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rocemu/rocemu/report"
+)
+
+const endless = `schema: 1
+name: endless
+run: {until: 1000s}
+topology: {spines: 1, leaves: 2, servers: 2}
+workload:
+  - {name: bulk, from: rnic1, to: rnic3, verb: write, size: 64KB, count: forever}
+`
+
+// live is `emuctl run --interactive` in this process.
+type live struct {
+	out, errs bytes.Buffer // to be read when it is over
+	interrupt context.CancelFunc
+	over      chan error
+}
+
+func goLive(t *testing.T, text string) *live {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "fabric.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := &live{over: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	l.interrupt = cancel
+	a := &app{out: &l.out, err: &l.errs}
+	go func() { l.over <- a.runFabric(ctx, []string{file}, &runFlags{Interact: true}) }()
+	return l
+}
+
+// ended interrupts the run and returns its exit code.
+func (l *live) ended(t *testing.T) int {
+	t.Helper()
+	l.interrupt()
+	select {
+	case err := <-l.over:
+		var e exitError
+		if !errors.As(err, &e) {
+			t.Fatalf("run: %v", err)
+		}
+		return e.code
+	case <-time.After(time.Minute):
+		t.Fatal("the run did not end")
+	}
+	return 0
+}
+
+// says repeats a command until its output has a text.
+func says(t *testing.T, want string, args ...string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		out.Reset()
+		errs.Reset()
+		if emuctl(args, &out, &errs); strings.Contains(out.String()+errs.String(), want) {
+			return
+		}
+	}
+	t.Fatalf("emuctl %v never says %q: %s%s", args, want, out.String(), errs.String())
+}
+
+// An interrupt ends a run with a coordinator as it ends one without: by the
+// limit, with the word, and without a judgement. No context is left behind.
+func TestInterruptedLiveRun(t *testing.T) {
+	t.Setenv("ROCEMU_CONTEXTS", filepath.Join(t.TempDir(), "contexts"))
+	l := goLive(t, endless)
+	says(t, "running", "status")
+	if code := emuctl([]string{"pace", "1/1000"}, io.Discard, io.Discard); code != 0 { // a slow run reacts as fast
+		t.Fatalf("pace: exit code %d", code)
+	}
+	t0 := time.Now()
+	if code := l.ended(t); code != report.ExitLimit {
+		t.Errorf("exit code %d, want %d", code, report.ExitLimit)
+	}
+	if took := time.Since(t0); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if !strings.Contains(l.out.String(), ", interrupted; expectations not judged") {
+		t.Errorf("no word of the interrupt:\n%s", l.out.String())
+	}
+	if !strings.Contains(l.errs.String(), "emuctl: interrupted; the fabric stops at") {
+		t.Errorf("no answer to the interrupt:\n%s", l.errs.String())
+	}
+}
