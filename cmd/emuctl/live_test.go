@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rocemu/rocemu/coord"
 	"github.com/rocemu/rocemu/report"
 )
 
@@ -80,7 +81,7 @@ func says(t *testing.T, want string, args ...string) {
 func TestInterruptedLiveRun(t *testing.T) {
 	t.Setenv("ROCEMU_CONTEXTS", filepath.Join(t.TempDir(), "contexts"))
 	l := goLive(t, endless)
-	says(t, "running", "status")
+	says(t, "SLOT", "status")
 	if code := emuctl([]string{"pace", "1/1000"}, io.Discard, io.Discard); code != 0 { // a slow run reacts as fast
 		t.Fatalf("pace: exit code %d", code)
 	}
@@ -96,5 +97,41 @@ func TestInterruptedLiveRun(t *testing.T) {
 	}
 	if !strings.Contains(l.errs.String(), "emuctl: interrupted; the fabric stops at") {
 		t.Errorf("no answer to the interrupt:\n%s", l.errs.String())
+	}
+}
+
+// Two live runs at a time: neither takes the other's context away, and after
+// both a command says that nothing is running.
+func TestTwoLiveRuns(t *testing.T) {
+	t.Setenv("ROCEMU_CONTEXTS", filepath.Join(t.TempDir(), "contexts"))
+	says(t, "no fabric is running here", "status")
+	a := goLive(t, endless)
+	says(t, "SLOT", "status", "--context", "local")
+	b := goLive(t, endless)
+	says(t, "SLOT", "status", "--context", "local-2")
+	b.ended(t)
+	says(t, "SLOT", "status")
+	a.ended(t)
+	says(t, "no fabric is running here", "status")
+}
+
+// A run that cannot start says so and leaves nothing.
+func TestLiveRunThatCannotStart(t *testing.T) {
+	t.Setenv("ROCEMU_CONTEXTS", filepath.Join(t.TempDir(), "contexts"))
+	dir := filepath.Join(t.TempDir(), "none")
+	t.Setenv("TMPDIR", dir)
+	if _, err := coord.StartLocal(t.Context(), coord.LocalOptions{Inside: true}); err == nil {
+		t.Error("it started without a directory")
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := coord.StartLocal(ctx, coord.LocalOptions{Inside: true}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("it left %v", left)
 	}
 }

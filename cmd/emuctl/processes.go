@@ -21,7 +21,8 @@ import (
 	"github.com/rocemu/rocemu/topology"
 )
 
-// localContext is the name under which a second terminal finds a run.
+// localContext is the name under which a second terminal finds a run; further
+// ones at the same time get a number.
 const localContext = "local"
 
 // runSpread is `run --processes`.
@@ -66,13 +67,7 @@ func (a *app) runProcesses(ctx context.Context, plan *topology.Plan, f *runFlags
 	}
 	defer l.Close()
 	x := client.Context{NATS: l.URL, PID: os.Getpid()}
-	if err := editContexts(func(c *client.Contexts) error { c.Named[localContext], c.Current = x, localContext; return nil }); err != nil {
-		fmt.Fprintln(a.err, "warning: no context for a second terminal:", err)
-	} else {
-		defer func() {
-			_ = editContexts(func(c *client.Contexts) error { delete(c.Named, localContext); return nil })
-		}()
-	}
+	defer a.offer(x)()
 	d, err := x.Dialer("emuctl-run", 5*time.Second)
 	if err != nil {
 		return nil, err
@@ -86,6 +81,28 @@ func (a *app) runProcesses(ctx context.Context, plan *topology.Plan, f *runFlags
 		fmt.Fprintln(a.err, "in another terminal: emuctl status, counters --watch, fault inject, set, pause, stop")
 	}
 	return a.drive(ctx, l, c, m, plan, f, max(1, o.Processes), g)
+}
+
+// offer names a run's cluster for other terminals until the returned function
+// is called.
+func (a *app) offer(x client.Context) (withdraw func()) {
+	var name string
+	err := client.EditContexts(func(c *client.Contexts) error { name = c.Enter(localContext, x); return nil })
+	if err != nil {
+		fmt.Fprintln(a.err, "warning: no context for a second terminal:", err)
+		return func() {}
+	}
+	if name != localContext {
+		fmt.Fprintf(a.err, "another run is going on here; this one's context is %s, for emuctl --context\n", name)
+	}
+	return func() {
+		_ = client.EditContexts(func(c *client.Contexts) error {
+			if c.Named[name].NATS == x.NATS {
+				c.Remove(name)
+			}
+			return nil
+		})
+	}
 }
 
 // spread reads --processes: a number, or per-device.
