@@ -135,3 +135,47 @@ func TestLiveRunThatCannotStart(t *testing.T) {
 		t.Errorf("it left %v", left)
 	}
 }
+
+// A snapshot of a paused fabric waits for the fabric to go on, and says so.
+func TestSaveOfPausedRun(t *testing.T) {
+	t.Setenv("ROCEMU_CONTEXTS", filepath.Join(t.TempDir(), "contexts"))
+	l := goLive(t, endless)
+	says(t, "SLOT", "status")
+	says(t, "paused", "pause")
+	var out, errs bytes.Buffer
+	saved := make(chan int)
+	go func() { saved <- emuctl([]string{"snapshot", "save", "here"}, &out, &errs) }()
+	select {
+	case code := <-saved:
+		t.Errorf("it did not wait: code %d, %s%s", code, out.String(), errs.String())
+	case <-time.After(time.Second):
+	}
+	says(t, "goes on to", "step", "100us")
+	select {
+	case code := <-saved:
+		if code != 0 || !strings.Contains(errs.String(), "paused at") || !strings.Contains(errs.String(), "emuctl step") {
+			t.Errorf("code %d: %s%s", code, out.String(), errs.String())
+		}
+	case <-time.After(time.Minute):
+		t.Error("the snapshot never came")
+	}
+	l.ended(t)
+}
+
+// What takes effect beyond what is granted says how long that takes.
+func TestStopSaysWhen(t *testing.T) {
+	t.Setenv("ROCEMU_CONTEXTS", filepath.Join(t.TempDir(), "contexts"))
+	l := goLive(t, endless)
+	says(t, "SLOT", "status")
+	var out bytes.Buffer
+	for range 20 { // a heartbeat may be late on a busy machine
+		out.Reset()
+		if emuctl([]string{"stop", "--at", "999s"}, &out, io.Discard); strings.Contains(out.String(), "of real time") {
+			break
+		}
+	}
+	if !strings.Contains(out.String(), "stops at 999s (in about ") {
+		t.Errorf("stop: %s", out.String())
+	}
+	l.ended(t)
+}
