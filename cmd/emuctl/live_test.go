@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +33,7 @@ type live struct {
 	over      chan error
 }
 
-func goLive(t *testing.T, text string) *live {
+func goLive(t *testing.T, text string, with ...func(*app, *runFlags)) *live {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "fabric.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -40,8 +43,11 @@ func goLive(t *testing.T, text string) *live {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	l.interrupt = cancel
-	a := &app{out: &l.out, err: &l.errs}
-	go func() { l.over <- a.runFabric(ctx, []string{file}, &runFlags{Interact: true}) }()
+	a, f := &app{out: &l.out, err: &l.errs}, &runFlags{Interact: true}
+	for _, edit := range with {
+		edit(a, f)
+	}
+	go func() { l.over <- a.runFabric(ctx, []string{file}, f) }()
 	return l
 }
 
@@ -178,4 +184,38 @@ func TestStopSaysWhen(t *testing.T) {
 		t.Errorf("stop: %s", out.String())
 	}
 	l.ended(t)
+}
+
+// The work of engines in other hands is told by their heartbeats: progress and
+// metrics show no zeros.
+func TestLiveRunTellsWork(t *testing.T) {
+	t.Setenv("ROCEMU_CONTEXTS", filepath.Join(t.TempDir(), "contexts"))
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := port.Addr().String()
+	port.Close()
+	l := goLive(t, endless, func(a *app, f *runFlags) { a.errTTY, f.Metrics = true, addr })
+	says(t, "SLOT", "status")
+	var body []byte
+	hops := regexp.MustCompile(`rocemu_frame_hops_total [1-9]`)
+	for end := time.Now().Add(time.Minute); time.Now().Before(end) && !hops.Match(body); time.Sleep(100 * time.Millisecond) {
+		if r, err := http.Get("http://" + addr); err == nil {
+			body, _ = io.ReadAll(r.Body)
+			r.Body.Close()
+		}
+		if regexp.MustCompile(`rocemu_(frame_hops|events)_total 0`).Match(body) {
+			break
+		}
+	}
+	for _, want := range []string{`rocemu_frame_hops_total [1-9]`, `rocemu_events_total [1-9]`, `rocemu_outstanding_requests 1`} {
+		if !regexp.MustCompile(want).Match(body) {
+			t.Errorf("no %s in\n%s", want, body)
+		}
+	}
+	l.ended(t)
+	if !strings.Contains(l.errs.String(), " M hops/s, 1 requests outstanding") {
+		t.Errorf("progress: %q", l.errs.String())
+	}
 }

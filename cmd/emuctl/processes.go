@@ -171,7 +171,11 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *em
 	t0 := time.Now()
 	g.run, g.tick = id, func(s *coord.Status) {
 		if p != nil && s.Run != nil && s.Run.ID == id {
-			p.show(sim.Progress{Virtual: s.Run.Virtual, Until: until(plan), Windows: s.Run.Windows, Wall: time.Since(t0)})
+			x, w := sim.Progress{Virtual: s.Run.Virtual, Until: until(plan), Windows: s.Run.Windows, Wall: time.Since(t0)}, s.Run.Work
+			if w != nil {
+				x.Hops, x.Outstanding = w.Hops, w.Outstanding
+			}
+			p.line(x, w != nil)
 		}
 	}
 	res, err := a.collect(context.WithoutCancel(ctx), c, g)
