@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,9 +27,27 @@ workload:
   - {name: bulk, from: rnic1, to: rnic3, verb: write, size: 64KB, count: forever}
 `
 
+// shared is a buffer that several goroutines write to.
+type shared struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *shared) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(b)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
 // live is `emuctl run --interactive` in this process.
 type live struct {
-	out, errs bytes.Buffer // to be read when it is over
+	out, errs shared
 	interrupt context.CancelFunc
 	over      chan error
 }

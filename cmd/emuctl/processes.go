@@ -157,9 +157,9 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *em
 		g.follow = follow(c, plan, w, id, g.events)
 		defer g.follow.end()
 	}
-	over := make(chan struct{})
-	defer close(over)
-	go a.interrupted(ctx, stop, over, c)
+	over, said := make(chan struct{}), make(chan struct{})
+	defer func() { close(over); <-said }()
+	go func() { a.interrupted(ctx, stop, over, c); close(said) }()
 	if f.Kill != nil {
 		go a.harm(over, l, *f.Kill)
 	}
@@ -231,6 +231,9 @@ func (a *app) interrupted(ctx context.Context, release func(), over chan struct{
 	if err != nil {
 		fmt.Fprintln(a.err, "emuctl: stop:", err)
 		return
+	}
+	if a.errTTY {
+		newProgress(a.err, nil).clear()
 	}
 	fmt.Fprintf(a.err, "emuctl: interrupted; the fabric stops at %v virtual, the end of what it has been granted; a second interrupt ends emuctl at once\n", at)
 }
