@@ -43,6 +43,7 @@ type RunStatus struct {
 	Moves   int            `json:"moves"`
 	Slots   []SlotStatus   `json:"slots,omitempty"`
 	Digest  string         `json:"digest,omitempty"`
+	Work    *Work          `json:"work,omitempty"` // of all slots, once all have told
 }
 
 // SlotStatus is one slot: who runs it and how far it is.
@@ -228,6 +229,7 @@ func (l *leader) runStatus(r *Run) RunStatus {
 		x.Virtual, x.Windows = max(x.Virtual, y.Report.M), max(x.Windows, y.Report.N)
 		x.Slots = append(x.Slots, y)
 	}
+	x.Work = workOf(x.Slots)
 	switch {
 	case r.Phase == Placing:
 		x.State = "waits for processes"
@@ -243,6 +245,22 @@ func (l *leader) runStatus(r *Run) RunStatus {
 		x.Virtual, x.Digest = r.Slots[0].Done.At, r.Digest()
 	}
 	return x
+}
+
+// workOf sums what slots have told; nil when one has not.
+func workOf(slots []SlotStatus) *Work {
+	sum := new(Work)
+	for i := range slots {
+		w := slots[i].Report.Work
+		if w == nil {
+			return nil
+		}
+		sum.Hops, sum.Events, sum.Outstanding = sum.Hops+w.Hops, sum.Events+w.Events, sum.Outstanding+w.Outstanding
+	}
+	if len(slots) == 0 {
+		return nil
+	}
+	return sum
 }
 
 func (l *leader) nodeStatus(s *State, m *Member, leader string, voters []string) NodeStatus {

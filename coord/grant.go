@@ -15,63 +15,87 @@ const (
 )
 
 // granter turns measured progress into grants. It belongs to one leader's term.
+//
+// What is granted cannot be taken back: it must be run before a fault or a stop
+// takes effect. So a grant is counted in windows, as many as engines execute in
+// the horizon, each of the window's length: virtual time that leaps over an idle
+// span says nothing of how long the next span will take. Where engines want to
+// leap beyond the grant, they are granted the leap when they ask.
 type granter struct {
 	run     string
-	m       clock.Time // frontier at the last measurement
+	n       uint64 // windows at the last measurement
 	at      time.Time
-	speed   float64 // virtual ps a wall second, smoothed; control only, never the model
-	ext     clock.Duration
+	speed   float64 // windows a wall second, smoothed; control only, never the model
+	ext     uint64  // windows to grant while the speed is unknown or too low
 	granted time.Time
+	from    uint64 // windows at the last grant
 	// Anchor of a pace.
 	pace Pace
 	v0   clock.Time
 	w0   time.Time
 }
 
+// front is how far a run is.
+type front struct {
+	m, want clock.Time // furthest window start, furthest wanted end
+	n       uint64     // windows
+}
+
 // next returns the grant to ask for, or the same as r.Grant when none is due.
-func (g *granter) next(now time.Time, r *Run, w clock.Duration, m, want clock.Time) clock.Time {
+func (g *granter) next(now time.Time, r *Run, w clock.Duration, f front) clock.Time {
 	if g.run != r.Spec.ID {
-		*g = granter{run: r.Spec.ID, m: m, at: now, ext: firstWindows * w}
+		*g = granter{run: r.Spec.ID, n: f.n, from: f.n, at: now, ext: firstWindows}
 	}
 	h := horizonLive
 	if r.Spec.Batch {
 		h = horizonBatch
 	}
-	g.measure(now, m)
+	starving := f.want > r.Grant
+	g.measure(now, f.n, r.Paused)
 	if r.Paused {
 		g.pace = Pace{}
 		return max(r.Grant, r.StepTo)
 	}
-	span := clock.Duration(g.speed * h.Seconds())
-	starving := want > r.Grant
 	if r.Pace.Num > 0 {
 		return g.paced(now, r, h)
 	}
 	g.pace = Pace{}
-	if starving && now.Sub(g.granted) < h/2 && g.ext < 1<<58 {
-		g.ext *= 2
-	} else if span > 0 && g.ext > span {
-		g.ext = max(span, firstWindows*w)
+	windows := uint64(g.speed * h.Seconds())
+	if starving && now.Sub(g.granted) < h/2 && f.n-g.from >= g.ext/2 && g.ext < 1<<24 {
+		g.ext *= 2 // used up, not leapt over
+	} else if windows > 0 && g.ext > windows {
+		g.ext = max(windows, firstWindows)
 	}
-	if !starving && r.Grant.Sub(m) > span/2 && r.Grant > 0 {
+	span := clock.Duration(max(windows, g.ext)) * w
+	if !starving && r.Grant.Sub(f.m) > span/2 && r.Grant > 0 {
 		return r.Grant
 	}
-	g.granted = now
-	return max(r.Grant, max(m, want).Add(max(span, g.ext)))
+	g.granted, g.from = now, f.n
+	return max(r.Grant, max(f.m, f.want).Add(span))
 }
 
-func (g *granter) measure(now time.Time, m clock.Time) {
+// measure takes the speed from one heartbeat to another; engines that stand
+// show none. What slows down counts at once, since what is granted too far is
+// granted; a gain counts by and by.
+func (g *granter) measure(now time.Time, n uint64, paused bool) {
 	dt := now.Sub(g.at)
-	if dt < 20*time.Millisecond {
+	switch {
+	case paused || n <= g.n && dt >= time.Second:
+		g.n, g.at = n, now
+		return
+	case dt < 100*time.Millisecond || n <= g.n:
 		return
 	}
-	v := float64(m-g.m) / dt.Seconds()
-	if g.speed == 0 {
+	v := float64(n-g.n) / dt.Seconds()
+	switch {
+	case g.speed == 0:
 		g.speed = v
-	} else {
+	case v < g.speed:
+		g.speed += (v - g.speed) / 2
+	default:
 		g.speed += (v - g.speed) / 4
 	}
-	g.m, g.at = m, now
+	g.n, g.at = n, now
 }
 
 // paced grants virtual time as wall time passes. A new leader or a new pace
@@ -112,8 +136,7 @@ func (l *leader) grant() {
 	if l.placed != nil && l.placeID == run.Spec.ID {
 		w = l.placed.Window
 	}
-	m, want, _ := l.front(&run)
-	if end := l.grants.next(time.Now(), &run, w, m, want); end > run.Grant {
+	if end := l.grants.next(time.Now(), &run, w, l.front(&run)); end > run.Grant {
 		l.commit(&Entry{Kind: KindGrant, Run: run.Spec.ID, At: end})
 	}
 }

@@ -442,7 +442,7 @@ func (l *leader) checkpoint() {
 			l.planB, l.planAt = run.Plan.B, time.Now()
 		}
 		// Stuck: a state could not be stored. Time that stands still is no reason.
-		if m, _, _ := l.front(&run); m > run.Plan.B && time.Since(l.planAt) > 20*time.Second {
+		if f := l.front(&run); f.m > run.Plan.B && time.Since(l.planAt) > 20*time.Second {
 			l.planAt = time.Now()
 			l.commit(&Entry{Kind: KindCkptPlan, Run: run.Spec.ID, Why: "not all states were stored"})
 		}
@@ -482,17 +482,16 @@ func (l *leader) collect(r *Run) *Ckpt {
 	return c
 }
 
-// front is the furthest window start and the furthest wanted end of the run's
-// current incarnations.
-func (l *leader) front(r *Run) (m, want clock.Time, n uint64) {
+// front is how far the run's current incarnations are.
+func (l *leader) front(r *Run) (f front) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, b := range l.beats {
 		for _, s := range b.Slots {
 			if s.Run == r.Spec.ID && s.Slot < len(r.Slots) && s.Inc == r.Slots[s.Slot].Inc {
-				m, want, n = max(m, s.M), max(want, s.Want), max(n, s.N)
+				f.m, f.want, f.n = max(f.m, s.M), max(f.want, s.Want), max(f.n, s.N)
 			}
 		}
 	}
-	return m, want, n
+	return f
 }

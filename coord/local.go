@@ -90,9 +90,10 @@ func StartLocal(ctx context.Context, o LocalOptions) (l *Local, err error) {
 		}
 	}
 	l = &Local{o: o, procs: map[string]*os.Process{}, spawn: make(chan func() error), done: make(chan struct{})}
+	begun := l // a return of an error leaves nothing in l
 	defer func() {
 		if err != nil {
-			l.Close()
+			begun.Close()
 		}
 	}()
 	if l.Dir, err = os.MkdirTemp("", "rocemu-"); err != nil {
@@ -102,6 +103,9 @@ func StartLocal(ctx context.Context, o LocalOptions) (l *Local, err error) {
 		return nil, err
 	}
 	go l.spawner()
+	if err = ctx.Err(); err != nil {
+		return nil, err
+	}
 	if o.Emud == "" {
 		sweepDirs()
 	} else if err = l.do(l.startJanitor); err != nil {

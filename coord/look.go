@@ -122,6 +122,7 @@ func (r *runner) lookAt(start clock.Time, n uint64) {
 // answer is lookAt for an engine that waits for a grant; l may be nil.
 func (r *runner) answer(e *actors.Engine, l *look, start clock.Time) {
 	n := e.Windows()
+	r.tally(e)
 	if l != nil && l.N <= n {
 		r.tell(l, start, n)
 	} else if l != nil {

@@ -46,6 +46,16 @@ type SlotState struct {
 	Repeated uint64     `json:"repeated"`
 	Refused  uint64     `json:"refused"`
 	Pressure float64    `json:"pressure"` // of the memory for sent batches
+	Work     *Work      `json:"work,omitempty"`
+}
+
+// Work is what engines have done and have still to do, as they last said: a
+// heartbeat tells what was so at the one before. Where it is not known there is
+// none.
+type Work struct {
+	Hops        uint64 `json:"hops"`
+	Events      uint64 `json:"events"`
+	Outstanding int64  `json:"outstanding"` // requests posted and not completed
 }
 
 // feed is one committed entry, or with no entry the leader's beacon.

@@ -317,8 +317,9 @@ func (r *runner) progress() SlotState {
 	x := SlotState{
 		Run: r.run, Slot: r.slot, Inc: r.inc, State: "starting", N: r.n.Load(), M: clock.Time(r.m.Load()), Want: clock.Time(r.want.Load()),
 		Windows: r.windows.Load(), WaitNS: int64(s.Wait), WallNS: int64(time.Since(r.t0)), BytesOut: s.BytesOut, Naks: s.Naks, Resent: s.Resent,
-		Repeated: s.Repeated, Refused: s.Refused,
+		Repeated: s.Repeated, Refused: s.Refused, Work: r.work.Load(),
 	}
+	r.asked.Store(true)
 	if p := r.phase.Load(); p != nil {
 		x.State = *p
 	}

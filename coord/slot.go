@@ -44,6 +44,8 @@ type runner struct {
 	phase      atomic.Pointer[string]
 	t0         time.Time
 	ended      atomic.Bool
+	work       atomic.Pointer[Work]
+	asked      atomic.Bool // somebody has read work since it was counted
 }
 
 // hubFrom is the number of slots from which summaries go through one of them:
@@ -104,6 +106,7 @@ func (r *runner) execute(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	r.count(e)
 	if err := r.report(ctx, fab, res); err != nil {
 		return err
 	}
@@ -182,6 +185,7 @@ func (r *runner) observe(ctx context.Context, e *actors.Engine, start clock.Time
 	r.n.Store(n)
 	r.m.Store(int64(start))
 	r.windows.Add(1)
+	r.tally(e)
 	r.lookAt(start, n)
 	b := r.gate.plan
 	if b == clock.Never || start < b || b == r.taken {
@@ -194,6 +198,24 @@ func (r *runner) observe(ctx context.Context, e *actors.Engine, start clock.Time
 		noted, c.kept = r.notes.cut(t.TakeNotes()), t.Keep()
 	}
 	go r.keep(ctx, b, n, saveSlot(e, c), noted)
+}
+
+// tally counts the work when the last count has been told.
+func (r *runner) tally(e *actors.Engine) {
+	if r.work.Load() == nil || r.asked.Load() {
+		r.asked.Store(false)
+		r.count(e)
+	}
+}
+
+// count runs in the engine's goroutine, between windows.
+func (r *runner) count(e *actors.Engine) {
+	t := e.Totals()
+	w := &Work{Hops: t.Hops, Events: t.Events}
+	for _, d := range e.Local() {
+		w.Outstanding += e.Status(d).Outstanding
+	}
+	r.work.Store(w)
 }
 
 // keep stores a state in the background and reports it to the leader.

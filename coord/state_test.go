@@ -298,7 +298,7 @@ func TestGranter(t *testing.T) {
 		if r.Grant <= m {
 			want = m + 1000
 		}
-		r.Grant = max(r.Grant, g.next(now, r, clock.Microsecond, m, want))
+		r.Grant = max(r.Grant, g.next(now, r, clock.Microsecond, front{m, want, uint64(m) / uint64(clock.Microsecond)}))
 		now = now.Add(50 * time.Millisecond)
 		m = min(r.Grant, m+clock.Time(50*clock.Microsecond))
 	}
@@ -308,11 +308,54 @@ func TestGranter(t *testing.T) {
 	r.Pace = Pace{1, 1000}
 	v0 := r.Grant
 	for range 100 {
-		r.Grant = g.next(now, r, clock.Microsecond, r.Grant, 0)
+		r.Grant = g.next(now, r, clock.Microsecond, front{m: r.Grant})
 		now = now.Add(10 * time.Millisecond)
 	}
 	if got := r.Grant.Sub(v0); got < 980*clock.Microsecond || got > 1000*clock.Microsecond {
 		t.Errorf("a second at pace 1/1000 granted %v", got)
+	}
+}
+
+// A fabric of 5000 windows a second that leaps over 100 ms now and then: a leap
+// is granted when it is asked for, and what is granted ahead never lasts longer
+// than the horizon at the pace of the windows, give or take what one heartbeat
+// does not tell.
+func TestGrantAfterLeap(t *testing.T) {
+	const tick = 10 * time.Millisecond
+	for _, h := range []struct {
+		batch bool
+		limit time.Duration
+	}{{false, 350 * time.Millisecond}, {true, 4 * time.Second}} {
+		r := &Run{Spec: RunSpec{ID: "r", Batch: h.batch}, StopAt: clock.Never, Pace: Pace{0, 1}}
+		var g granter
+		var seen front
+		now, m, n, stood := time.Now(), clock.Time(0), uint64(0), 0
+		for i := range 3000 { // 30 s
+			begun := n
+			for ; n < begun+50 && m.Add(clock.Microsecond) <= r.Grant; n++ {
+				if m = m.Add(clock.Microsecond); n%700 < 9 { // sparse traffic, and then none
+					m = m.Add(clock.Millisecond)
+				} else if n%2000 == 0 {
+					m = m.Add(100 * clock.Millisecond)
+				}
+			}
+			seen.want = 0
+			if n < begun+50 {
+				stood++
+				seen = front{m, m.Add(clock.Microsecond), n}
+			} else if i%20 == 0 {
+				seen = front{m, 0, n}
+			}
+			now = now.Add(tick)
+			r.Grant = max(r.Grant, g.next(now, r, clock.Microsecond, seen))
+			ahead := time.Duration(float64(r.Grant.Sub(m)/clock.Microsecond) / 5000 * float64(time.Second))
+			if ahead > h.limit {
+				t.Fatalf("batch %v: after %d windows %v of full windows are granted ahead", h.batch, n, ahead)
+			}
+		}
+		if n < 75_000 {
+			t.Errorf("batch %v: %d windows in 30 s, it stood at %d of 3000 ticks", h.batch, n, stood)
+		}
 	}
 }
 

@@ -100,7 +100,7 @@ func (a *app) contextSet() *cobra.Command {
 					*p.to = abs
 				}
 			}
-			return editContexts(func(c *client.Contexts) error {
+			return client.EditContexts(func(c *client.Contexts) error {
 				c.Named[args[0]], c.Current = x, args[0]
 				return nil
 			})
@@ -108,22 +108,11 @@ func (a *app) contextSet() *cobra.Command {
 	})
 }
 
-func editContexts(edit func(c *client.Contexts) error) error {
-	c, err := client.LoadContexts()
-	if err != nil {
-		return err
-	}
-	if err := edit(c); err != nil {
-		return err
-	}
-	return c.Save()
-}
-
 func (a *app) contextUse() *cobra.Command {
 	return a.command(verb{
 		use: "use NAME", short: "Make a named cluster the current one", example: "  emuctl context use lab", args: cobra.ExactArgs(1),
 		run: func(_ context.Context, args []string) error {
-			return editContexts(func(c *client.Contexts) error {
+			return client.EditContexts(func(c *client.Contexts) error {
 				if _, err := c.Pick(args[0]); err != nil {
 					return err
 				}
@@ -163,14 +152,11 @@ func (a *app) contextRemove() *cobra.Command {
 	return a.command(verb{
 		use: "remove NAME", short: "Forget a named cluster", example: "  emuctl context remove lab", args: cobra.ExactArgs(1),
 		run: func(_ context.Context, args []string) error {
-			return editContexts(func(c *client.Contexts) error {
+			return client.EditContexts(func(c *client.Contexts) error {
 				if _, ok := c.Named[args[0]]; !ok {
 					return fmt.Errorf("no context %q: there are %v", args[0], c.Names())
 				}
-				delete(c.Named, args[0])
-				if c.Current == args[0] {
-					c.Current = ""
-				}
+				c.Remove(args[0])
 				return nil
 			})
 		},

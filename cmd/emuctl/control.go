@@ -25,6 +25,22 @@ func (a *app) instant(what string, at clock.Time) error {
 	return a.printf("%s %v\n", what, at)
 }
 
+// instantSoon is instant for one that the run comes to by itself: it says how
+// long that takes, where it is known.
+func (a *app) instantSoon(ctx context.Context, c *client.Client, what string, at clock.Time) error {
+	wall := untilWall(ctx, c, at)
+	if a.json {
+		return a.printJSON(struct {
+			At   clock.Time `json:"at_ps"`
+			Wall float64    `json:"expected_s,omitempty"`
+		}{at, wall})
+	}
+	return a.printf("%s %v%s\n", what, at, soon(wall))
+}
+
+// statePaused is what a status says of a paused run.
+const statePaused = "paused"
+
 func (a *app) pause() *cobra.Command {
 	var f clusterFlags
 	return a.command(verb{
@@ -123,7 +139,7 @@ func (a *app) stop() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.instant("stops at", got)
+				return a.instantSoon(ctx, c, "stops at", got)
 			})
 		},
 	})

@@ -102,11 +102,7 @@ func (a *app) inject(ctx context.Context, c *client.Client, faults []coord.Fault
 		x := injected{Name: f.Name, Text: f.Text, At: at, Wall: untilWall(ctx, c, at)}
 		out = append(out, x)
 		if !a.json {
-			when := ""
-			if x.Wall > 0 {
-				when = fmt.Sprintf(" (in about %.2g s of real time)", x.Wall)
-			}
-			if err := a.printf("%s at %v%s: %s\n", f.Name, at, when, f.Text); err != nil {
+			if err := a.printf("%s at %v%s: %s\n", f.Name, at, soon(x.Wall), f.Text); err != nil {
 				return err
 			}
 		}
@@ -117,21 +113,44 @@ func (a *app) inject(ctx context.Context, c *client.Client, faults []coord.Fault
 	return nil
 }
 
-// untilWall estimates the real time until a run reaches at, from how far it
-// comes in a short while; 0 when it stands or is past it.
+// untilWall estimates the real time until a run reaches at, in seconds, from two
+// heartbeats of its processes; 0 when it stands, is past it, or says nothing in
+// a second.
 func untilWall(ctx context.Context, c *client.Client, at clock.Time) float64 {
-	a, err := c.Status(ctx)
-	if err != nil || a.Run == nil {
-		return 0
+	var first, last *coord.RunStatus
+	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		s, err := c.Status(ctx)
+		if err != nil || s.Run == nil || s.Run.Phase != coord.Running || s.Run.Virtual >= at || s.Run.State == statePaused {
+			return 0
+		}
+		switch {
+		case last == nil || s.Run.Windows > last.Windows && first == nil:
+			first, last = last, s.Run // begin where a heartbeat has just come
+		case first != nil && s.Run.Windows > last.Windows:
+			return estimate(last, s.Run, at)
+		}
 	}
-	begin := time.Now()
-	time.Sleep(50 * time.Millisecond)
-	b, err := c.Status(ctx)
-	if err != nil || b.Run == nil || b.Run.Virtual <= a.Run.Virtual || b.Run.Virtual >= at {
-		return 0
+	return 0
+}
+
+// estimate goes by the processes' own clocks: how long a heartbeat took to come
+// does not matter.
+func estimate(a, b *coord.RunStatus, at clock.Time) float64 {
+	for i := range min(len(a.Slots), len(b.Slots)) {
+		x, y := &a.Slots[i].Report, &b.Slots[i].Report
+		if x.Inc == y.Inc && y.M > x.M && y.WallNS > x.WallNS {
+			return float64(at-y.M) / float64(y.M-x.M) * float64(y.WallNS-x.WallNS) / 1e9
+		}
 	}
-	rate := float64(b.Run.Virtual-a.Run.Virtual) / time.Since(begin).Seconds()
-	return float64(at-b.Run.Virtual) / rate
+	return 0
+}
+
+// soon puts an estimate into words.
+func soon(s float64) string {
+	if s <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (in about %.2g s of real time)", s)
 }
 
 func (a *app) faultList() *cobra.Command {

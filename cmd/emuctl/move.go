@@ -25,7 +25,7 @@ func (a *app) move() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.instant("moves at the checkpoint at", at)
+				return a.instantSoon(ctx, c, "moves at the checkpoint at", at)
 			})
 		},
 	})

@@ -164,7 +164,11 @@ func (w *watcher) take(t clock.Time, f *sim.Fabric) {
 		w.Snapshot(&w.snap)
 	}
 	n := f.Engine.Totals()
-	w.offer(&w.snap, metrics.Health{FrameHops: n.Hops, Events: n.Events, Windows: n.Windows, WallSeconds: time.Since(w.start).Seconds()})
+	h := metrics.Health{FrameHops: n.Hops, Events: n.Events, Windows: n.Windows, WallSeconds: time.Since(w.start).Seconds()}
+	for _, d := range f.Engine.Local() {
+		h.Outstanding += f.Engine.Status(d).Outstanding
+	}
+	w.offer(&w.snap, h)
 }
 
 // offer hands a sample to who reads the counters live.

@@ -21,7 +21,8 @@ import (
 	"github.com/rocemu/rocemu/topology"
 )
 
-// localContext is the name under which a second terminal finds a run.
+// localContext is the name under which a second terminal finds a run; further
+// ones at the same time get a number.
 const localContext = "local"
 
 // runSpread is `run --processes`.
@@ -66,13 +67,7 @@ func (a *app) runProcesses(ctx context.Context, plan *topology.Plan, f *runFlags
 	}
 	defer l.Close()
 	x := client.Context{NATS: l.URL, PID: os.Getpid()}
-	if err := editContexts(func(c *client.Contexts) error { c.Named[localContext], c.Current = x, localContext; return nil }); err != nil {
-		fmt.Fprintln(a.err, "warning: no context for a second terminal:", err)
-	} else {
-		defer func() {
-			_ = editContexts(func(c *client.Contexts) error { delete(c.Named, localContext); return nil })
-		}()
-	}
+	defer a.offer(x)()
 	d, err := x.Dialer("emuctl-run", 5*time.Second)
 	if err != nil {
 		return nil, err
@@ -86,6 +81,28 @@ func (a *app) runProcesses(ctx context.Context, plan *topology.Plan, f *runFlags
 		fmt.Fprintln(a.err, "in another terminal: emuctl status, counters --watch, fault inject, set, pause, stop")
 	}
 	return a.drive(ctx, l, c, m, plan, f, max(1, o.Processes), g)
+}
+
+// offer names a run's cluster for other terminals until the returned function
+// is called.
+func (a *app) offer(x client.Context) (withdraw func()) {
+	var name string
+	err := client.EditContexts(func(c *client.Contexts) error { name = c.Enter(localContext, x); return nil })
+	if err != nil {
+		fmt.Fprintln(a.err, "warning: no context for a second terminal:", err)
+		return func() {}
+	}
+	if name != localContext {
+		fmt.Fprintf(a.err, "another run is going on here; this one's context is %s, for emuctl --context\n", name)
+	}
+	return func() {
+		_ = client.EditContexts(func(c *client.Contexts) error {
+			if c.Named[name].NATS == x.NATS {
+				c.Remove(name)
+			}
+			return nil
+		})
+	}
 }
 
 // spread reads --processes: a number, or per-device.
@@ -122,6 +139,7 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *em
 	s.Pause = len(extra) > 0
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	g.interrupted = func() bool { return ctx.Err() != nil }
 	sctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	id, err := c.Submit(sctx, s)
 	cancel()
@@ -139,9 +157,9 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *em
 		g.follow = follow(c, plan, w, id, g.events)
 		defer g.follow.end()
 	}
-	over := make(chan struct{})
-	defer close(over)
-	go a.interrupted(ctx, over, c)
+	over, said := make(chan struct{}), make(chan struct{})
+	defer func() { close(over); <-said }()
+	go func() { a.interrupted(ctx, stop, over, c); close(said) }()
 	if f.Kill != nil {
 		go a.harm(over, l, *f.Kill)
 	}
@@ -153,7 +171,11 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *em
 	t0 := time.Now()
 	g.run, g.tick = id, func(s *coord.Status) {
 		if p != nil && s.Run != nil && s.Run.ID == id {
-			p.show(sim.Progress{Virtual: s.Run.Virtual, Until: until(plan), Windows: s.Run.Windows, Wall: time.Since(t0)})
+			x, w := sim.Progress{Virtual: s.Run.Virtual, Until: until(plan), Windows: s.Run.Windows, Wall: time.Since(t0)}, s.Run.Work
+			if w != nil {
+				x.Hops, x.Outstanding = w.Hops, w.Outstanding
+			}
+			p.line(x, w != nil)
 		}
 	}
 	res, err := a.collect(context.WithoutCancel(ctx), c, g)
@@ -194,17 +216,26 @@ func until(plan *topology.Plan) clock.Time {
 	return clock.Time(0).Add(plan.Run.Limit)
 }
 
-// interrupted turns an interrupt into a stop of the fabric.
-func (a *app) interrupted(ctx context.Context, over chan struct{}, c *client.Client) {
+// interrupted turns an interrupt into a stop of the fabric; release gives the
+// signals back, so that the next one kills.
+func (a *app) interrupted(ctx context.Context, release func(), over chan struct{}, c *client.Client) {
 	select {
 	case <-over:
+		return
 	case <-ctx.Done():
-		sctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if _, err := c.Stop(sctx, 0); err != nil {
-			fmt.Fprintln(a.err, "emuctl: stop:", err)
-		}
 	}
+	release()
+	sctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	at, err := c.Stop(sctx, 0)
+	if err != nil {
+		fmt.Fprintln(a.err, "emuctl: stop:", err)
+		return
+	}
+	if a.errTTY {
+		newProgress(a.err, nil).clear()
+	}
+	fmt.Fprintf(a.err, "emuctl: interrupted; the fabric stops at %v virtual, the end of what it has been granted; a second interrupt ends emuctl at once\n", at)
 }
 
 // harm kills a process now and then, from a seed: --kill. The result must not

@@ -19,9 +19,15 @@ type progress struct {
 
 func newProgress(w io.Writer, plan *topology.Plan) *progress { return &progress{w: w, plan: plan} }
 
-func (p *progress) show(s sim.Progress) {
-	rate := float64(s.Hops) / max(s.Wall.Seconds(), 1e-3)
-	line := fmt.Sprintf("%v virtual, %.1f M hops, %.2f M hops/s, %d requests outstanding", s.Virtual, float64(s.Hops)/1e6, rate/1e6, s.Outstanding)
+func (p *progress) show(s sim.Progress) { p.line(s, true) }
+
+// line shows the work, hops and requests, only where it is known.
+func (p *progress) line(s sim.Progress, known bool) {
+	line := fmt.Sprintf("%v virtual", s.Virtual)
+	if known {
+		rate := float64(s.Hops) / max(s.Wall.Seconds(), 1e-3)
+		line += fmt.Sprintf(", %.1f M hops, %.2f M hops/s, %d requests outstanding", float64(s.Hops)/1e6, rate/1e6, s.Outstanding)
+	}
 	if left := p.remaining(s); left > 0 {
 		line += ", ETA " + left.Round(time.Second).String()
 	}

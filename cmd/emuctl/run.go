@@ -37,7 +37,7 @@ func (a *app) run() *cobra.Command {
 	return a.command(verb{
 		use: "run FILE... [--set path=value]... [--seed N] [--workers N] [--processes N|per-device] [--out DIR] [--pcap DEVICE:PORT=FILE] [--chaos SEED] [--save-at T=SNAP] [--restore SNAP] [--json]", short: "Run a fabric and report what happened",
 		long: `Runs the fabric in this process. A terminal shows progress; the first interrupt
-stops at the end of a window and reports what there is, with verdict "limit".
+stops it and reports what there is, with verdict "limit"; a second one kills.
 
 Several files overlay one another, key by key: arguments, then --file; --set comes last.`,
 		example: "  emuctl run examples/two-racks.yaml\n  emuctl run examples/incast.yaml --set switches.all.pfc.headroom=0B --json\n  emuctl run examples/incast.yaml --save-at 50us=half.snap\n  emuctl run --restore half.snap --set switches.all.ecn.kmin=20KB",
@@ -161,12 +161,20 @@ func (a *app) execRun(ctx context.Context, l *loaded, f *runFlags, events bool) 
 		return nil, nil, err
 	}
 	warn(res, l.warns, topology.Lint(l.plan))
-	if ctx.Err() != nil && res.Verdict == report.Limit {
-		// Expectations speak of a run that was let to end.
-		res.VerdictReason += ", interrupted; expectations not judged"
+	if ctx.Err() != nil && cutShort(res) {
 		return res, w, nil
 	}
 	return res, w, l.expect.Judge(res)
+}
+
+// cutShort notes that an interrupt ended a run before its time, if one did:
+// expectations speak of a run that was let to end.
+func cutShort(res *report.Result) bool {
+	if res.Verdict != report.Limit {
+		return false
+	}
+	res.VerdictReason += ", interrupted; expectations not judged"
+	return true
 }
 
 // showResult prints a result and turns its verdict into an exit code.

@@ -42,6 +42,10 @@ func TestProgressLine(t *testing.T) {
 			t.Errorf("no %q in %q", want, b.String())
 		}
 	}
+	b.Reset()
+	if p.line(sim.Progress{Virtual: 1_000_000}, false); !strings.Contains(b.String(), "1us virtual") || strings.Contains(b.String(), "hops") {
+		t.Errorf("with unknown work: %q", b.String())
+	}
 	idle := newProgress(&b, &topology.Plan{})
 	if left := idle.remaining(sim.Progress{Outstanding: 100, Wall: time.Second, Until: clock.Time(clock.Second)}); left != 0 {
 		t.Errorf("a forecast of %v before anything is done", left)

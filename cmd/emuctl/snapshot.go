@@ -27,7 +27,7 @@ func (a *app) snapshotSave() *cobra.Command {
 	var f saveFlags
 	return a.command(verb{
 		use: "save NAME [--at T]", short: "Save the running fabric under a name",
-		long:    "The snapshot is taken at the first window that starts at or after the instant,\nwithout stopping the run. The command returns when it is stored.",
+		long:    "The snapshot is taken at the first window that starts at or after the instant,\nwithout stopping the run; a paused one has to go on. The command returns when it is stored.",
 		example: "  emuctl snapshot save half-way --at 5ms", args: cobra.ExactArgs(1), flags: &f,
 		run: func(ctx context.Context, args []string) error {
 			at, err := parseAt(f.At)
@@ -46,6 +46,7 @@ func (a *app) save(ctx context.Context, c *client.Client, f *saveFlags, name str
 	if err != nil {
 		return err
 	}
+	told := false
 	for {
 		l, err := c.Snapshots(ctx)
 		if err != nil {
@@ -62,6 +63,10 @@ func (a *app) save(ctx context.Context, c *client.Client, f *saveFlags, name str
 		}
 		if s.Run == nil || s.Run.Phase == coord.Ended || s.Run.Phase == coord.Failed {
 			return fmt.Errorf("the run ended before the snapshot at %v", got)
+		}
+		if s.Run.State == statePaused && !told {
+			told = true
+			fmt.Fprintf(a.err, "emuctl: the fabric is paused at %v; the snapshot is taken when it comes to a window at or after %v: let it go on with emuctl resume or emuctl step\n", s.Run.Virtual, got)
 		}
 		time.Sleep(100 * time.Millisecond)
 	}

@@ -153,6 +153,8 @@ type gathering struct {
 	collector bool           // export to telemetry.otlp
 	tick      func(*coord.Status)
 
+	interrupted func() bool // the user broke it off; nil = never
+
 	follow *follower // where the run is observed live
 	watch  *spreadWatch
 	cost   emu.Cost
@@ -200,5 +202,8 @@ func (a *app) collect(ctx context.Context, c *client.Client, g *gathering) (*rep
 	}
 	res.Detail.Resolved = plan.Resolved()
 	warn(res, topology.Lint(plan))
+	if g.interrupted != nil && g.interrupted() && cutShort(res) {
+		return res, nil
+	}
 	return res, sim.Judge(plan, res)
 }

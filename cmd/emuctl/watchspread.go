@@ -24,10 +24,10 @@ type spreadWatch struct {
 	*watcher
 	known *topology.Plan // of the files
 	notes *emu.Notes
-	log   *eventLog // nil: no events
-	faced int       // live faults named so far
-	far   uint64    // windows, as the cluster last said
-	fresh time.Time // when the last sample came
+	log   *eventLog        // nil: no events
+	faced int              // live faults named so far
+	far   *coord.RunStatus // as the cluster last said
+	fresh time.Time        // when the last sample came
 	end   *counters.Snapshot
 }
 
@@ -49,7 +49,7 @@ func watchSpread(known *topology.Plan, w *watcher, slots int, events bool) *spre
 			return
 		}
 		w.Snapshot(n)
-		w.offer(n, metrics.Health{Windows: s.far, WallSeconds: time.Since(w.start).Seconds()})
+		w.offer(n, s.health())
 		s.fresh = time.Now()
 	}
 	return s
@@ -82,7 +82,7 @@ func (s *spreadWatch) follow(ctx context.Context, c *client.Client, st *coord.Ru
 	if err := s.name(st.Faults); err != nil {
 		return err
 	}
-	s.far = st.Windows
+	s.far = st
 	n := len(st.Slots)
 	seen, err := c.Look(ctx, n, s.notes.Ask(st.ID))
 	if err == nil {
@@ -96,8 +96,21 @@ func (s *spreadWatch) follow(ctx context.Context, c *client.Client, st *coord.Ru
 		return err
 	}
 	s.fresh = time.Now()
-	s.offer(snap, metrics.Health{Windows: st.Windows, WallSeconds: time.Since(s.start).Seconds()})
+	s.offer(snap, s.health())
 	return nil
+}
+
+// health is how the engines do, by their last heartbeats.
+func (s *spreadWatch) health() metrics.Health {
+	h := metrics.Health{WallSeconds: time.Since(s.start).Seconds(), Unknown: true}
+	if s.far != nil {
+		h.Windows = s.far.Windows
+	}
+	if s.far != nil && s.far.Work != nil {
+		w := s.far.Work
+		h.FrameHops, h.Events, h.Outstanding, h.Unknown = w.Hops, w.Events, w.Outstanding, false
+	}
+	return h
 }
 
 // complete takes the rest of an ended run's notes and completes its result.
@@ -106,7 +119,10 @@ func (s *spreadWatch) complete(run *coord.Run, res *report.Result, fetch func(su
 	if s.end != nil {
 		s.end.At = clock.Time(res.VirtualNS)
 		s.Snapshot(s.end)
-		s.offer(s.end, metrics.Health{FrameHops: uint64(res.Engine.FrameHops), Events: uint64(res.Engine.Events), Windows: res.Engine.Windows, WallSeconds: res.Engine.WallS})
+		s.offer(s.end, metrics.Health{
+			FrameHops: uint64(res.Engine.FrameHops), Events: uint64(res.Engine.Events), Windows: res.Engine.Windows, WallSeconds: res.Engine.WallS,
+			Outstanding: run.Slots[0].Done.Outstanding,
+		})
 	}
 	s.watcher.end()
 	if s.log != nil {

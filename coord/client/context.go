@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"syscall"
 	"time"
 
 	"github.com/rocemu/rocemu/actors/natsbus"
@@ -20,7 +21,8 @@ type Context struct {
 	CA    string `json:"ca,omitempty"`
 	Cert  string `json:"cert,omitempty"`
 	Key   string `json:"key,omitempty"`
-	PID   int    `json:"pid,omitempty"` // of the `emuctl run` that wrote it; gone with it
+	PID   int    `json:"pid,omitempty"`   // of the `emuctl run` that wrote it; gone with it
+	Prior string `json:"prior,omitempty"` // what was current before that run
 }
 
 // Contexts is the user's file of named clusters.
@@ -64,15 +66,71 @@ func LoadContexts() (*Contexts, error) {
 	if c.Named == nil {
 		c.Named = map[string]Context{}
 	}
-	for n, x := range c.Named {
-		if x.PID != 0 && !running(x.PID) {
-			delete(c.Named, n)
-			if c.Current == n {
-				c.Current = ""
-			}
+	for _, n := range c.Names() {
+		if pid := c.Named[n].PID; pid != 0 && !running(pid) {
+			c.Remove(n)
 		}
 	}
+	if _, ok := c.Named[c.Current]; !ok { // an older emuctl left it
+		c.Current = ""
+	}
 	return c, nil
+}
+
+// EditContexts changes the file; of several processes one does so at a time.
+func EditContexts(edit func(c *Contexts) error) error {
+	path, err := ContextFile()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	l, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer l.Close() //nolint:errcheck // unlocks
+	if err := syscall.Flock(int(l.Fd()), syscall.LOCK_EX); err != nil {
+		return err
+	}
+	c, err := LoadContexts()
+	if err != nil {
+		return err
+	}
+	if err := edit(c); err != nil {
+		return err
+	}
+	return c.Save()
+}
+
+// Enter names the cluster of a run that lasts as long as its process and makes
+// it the current one. Where the name is taken it gets a number.
+func (c *Contexts) Enter(name string, x Context) string {
+	for i, base := 2, name; ; i++ {
+		if _, taken := c.Named[name]; !taken {
+			break
+		}
+		name = fmt.Sprintf("%s-%d", base, i)
+	}
+	x.Prior = c.Current
+	c.Named[name], c.Current = x, name
+	return name
+}
+
+// Remove forgets a name; what was current before it is so again.
+func (c *Contexts) Remove(name string) {
+	prior := c.Named[name].Prior
+	delete(c.Named, name)
+	for n, x := range c.Named {
+		if x.Prior == name {
+			x.Prior = prior
+			c.Named[n] = x
+		}
+	}
+	if c.Current == name {
+		c.Current = prior
+	}
 }
 
 func running(pid int) bool {
@@ -123,6 +181,9 @@ func (c *Contexts) Pick(name string) (Context, error) {
 		name = c.Names()[0]
 	}
 	x, ok := c.Named[name]
+	if !ok && name == "" && len(c.Named) == 0 {
+		return x, errors.New("no fabric is running here and no cluster is named: start one with `emuctl run FILE --interactive` or `emuctl submit FILE --nats URL`, or name a result with -f DIR where a command takes one")
+	}
 	if !ok && name == "" {
 		return x, fmt.Errorf("no cluster is named: give --nats URL, or choose one with `emuctl context use` (there are %v)", c.Names())
 	}

@@ -16,6 +16,7 @@ type Health struct {
 	FrameHops, Events, Windows uint64
 	Outstanding                int64
 	WallSeconds                float64
+	Unknown                    bool // the work is not known: no hops, events and requests are served
 }
 
 // Endpoint is a Prometheus collector of the latest sample. Scrapes see a
@@ -29,7 +30,7 @@ type Endpoint struct {
 
 // NewEndpoint returns an endpoint without values.
 func NewEndpoint() *Endpoint {
-	e := &Endpoint{}
+	e := &Endpoint{health: Health{Unknown: true}} // until the first sample
 	for _, m := range counters.Metrics {
 		labels := []string{"device"}
 		if m.Scope.OnPort() {
@@ -105,9 +106,12 @@ func (e *Endpoint) Collect(ch chan<- prometheus.Metric) {
 	}
 	one(descVirtual, prometheus.GaugeValue, float64(e.snap.At)/1e12)
 	one(descWall, prometheus.GaugeValue, e.health.WallSeconds)
+	one(descWindows, prometheus.CounterValue, float64(e.health.Windows))
+	if e.health.Unknown {
+		return
+	}
 	one(descHops, prometheus.CounterValue, float64(e.health.FrameHops))
 	one(descEvents, prometheus.CounterValue, float64(e.health.Events))
-	one(descWindows, prometheus.CounterValue, float64(e.health.Windows))
 	one(descWork, prometheus.GaugeValue, float64(e.health.Outstanding))
 }
 
