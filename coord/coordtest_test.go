@@ -99,7 +99,9 @@ func (r *relayFabric) Schedule(f *coord.Fault) error {
 	return nil
 }
 
-func (r *relayFabric) Parts(clock.Time) ([]byte, error) { return []byte(r.e.Digest().String()), nil }
+func (r *relayFabric) Parts(clock.Time, clock.Time) ([]byte, error) {
+	return []byte(r.e.Digest().String()), nil
+}
 
 // cluster is nodes and a server in this process.
 type cluster struct {

@@ -37,8 +37,10 @@ type Fabric interface {
 	// Schedule plans a live fault in the hosted devices it concerns, or the end
 	// of one, at f.Eff.
 	Schedule(f *Fault) error
-	// Parts encodes what the hosted devices contribute to the result.
-	Parts(end clock.Time) ([]byte, error)
+	// Parts encodes what the hosted devices contribute to the result. end is how
+	// far the run was executed, at the instant that its result is of: that of
+	// the last work where all work ended.
+	Parts(end, at clock.Time) ([]byte, error)
 }
 
 // Noter is a [Fabric] that keeps notes for whoever watches the run: a log that

@@ -103,7 +103,9 @@ func (x *simShare) Schedule(f *Fault) error {
 }
 
 // Parts implements Fabric.
-func (x *simShare) Parts(clock.Time) ([]byte, error) { return []byte(x.e.Digest().String()), nil }
+func (x *simShare) Parts(clock.Time, clock.Time) ([]byte, error) {
+	return []byte(x.e.Digest().String()), nil
+}
 
 func (x *simShare) observe(start clock.Time, n uint64) {
 	x.n, x.start, x.looked = n, start, false

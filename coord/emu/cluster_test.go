@@ -39,6 +39,7 @@ faults:
 type watched struct {
 	batches [][]record.Record
 	samples []counters.Snapshot
+	end     counters.Snapshot // of the end
 	res     *report.Result
 }
 
@@ -58,6 +59,9 @@ func (w *watched) same(t *testing.T, o *watched) {
 	}
 	if g, h := slices.Concat(w.batches...), slices.Concat(o.batches...); !slices.Equal(g, h) {
 		t.Errorf("records differ: %d and %d", len(g), len(h))
+	}
+	if w.end.At != clock.Time(w.res.VirtualNS) || !reflect.DeepEqual(w.end, o.end) {
+		t.Errorf("the samples of the end differ: at %v and %v, the run ends at %v", w.end.At, o.end.At, clock.Time(w.res.VirtualNS))
 	}
 	if len(w.samples) < 5 || !reflect.DeepEqual(w.samples, o.samples) {
 		t.Errorf("samples differ: %d and %d", len(w.samples), len(o.samples))
@@ -87,9 +91,12 @@ func alone(t *testing.T) *watched {
 		f.Snapshot(at, &n)
 		w.sample(&n)
 	}
+	var fab *sim.Fabric
+	o.OnBuild = func(f *sim.Fabric) error { fab = f; return nil }
 	if w.res, err = sim.Run(t.Context(), p, o); err != nil {
 		t.Fatal(err)
 	}
+	fab.Snapshot(clock.Time(w.res.VirtualNS), &w.end)
 	s.Finish(w.res)
 	return w
 }
@@ -197,7 +204,9 @@ func (w *watched) notes(p *topology.Plan, shares int) *emu.Notes {
 	m := emu.NewNotes(p, shares)
 	m.Records = w.records
 	m.Sample = func(s *counters.Snapshot, last bool) {
-		if !last { // the one of the end is of the cluster alone
+		if last {
+			w.end = counters.Snapshot{At: s.At, Devices: s.Devices, Points: slices.Clone(s.Points)}
+		} else {
 			w.sample(s)
 		}
 	}

@@ -47,7 +47,7 @@ func TestNotesWhileWaiting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fab.Parts(res.At); err != nil {
+	if _, err := fab.Parts(res.At, res.LastWork); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := g.Await(t.Context(), e, res.At, clock.Never); err != nil { // the end's

@@ -58,9 +58,9 @@ func withFault(l []topology.Fault, i int, x *topology.Fault) []topology.Fault {
 }
 
 // Parts implements coord.Fabric.
-func (s *share) Parts(end clock.Time) ([]byte, error) {
+func (s *share) Parts(end, at clock.Time) ([]byte, error) {
 	s.ended = true
-	s.notes.finish(s.f, end, s.f.Engine.Windows())
+	s.notes.finish(s.f, at, s.f.Engine.Windows())
 	return encodeParts(s.f.Parts(end))
 }
 
