@@ -54,10 +54,13 @@ func (f *Fabric) Save() *Saved {
 
 // Restore puts a saved state into a freshly built fabric. The plan may differ
 // from the one that was saved in settings ("what if from here on"), not in
-// devices, ports, queue pairs or flows.
+// devices, ports, queue pairs or flows, nor in what the saved state keeps.
 func (f *Fabric) Restore(s *Saved) error {
 	if len(s.devices) != len(f.Plan.Devices) {
 		return fmt.Errorf("saved fabric has %d devices, this one %d", len(s.devices), len(f.Plan.Devices))
+	}
+	if err := s.keeps(f.Plan); err != nil {
+		return err
 	}
 	for i := range s.devices {
 		d := &s.devices[i]
