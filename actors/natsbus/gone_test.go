@@ -41,7 +41,11 @@ func TestCollectedBatchComesAgain(t *testing.T) {
 	net, old, again, stop := rolledBack(t, func(*Config) {})
 	done := make(chan error, 1)
 	go func() { _, err := again.e.Run(context.Background()); done <- err }()
-	time.Sleep(300 * time.Millisecond) // the old one answers several times
+	for end := time.Now().Add(10 * time.Second); again.c.Stats().Naks < 4 && len(done) == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) { // every batch asked for is answered: it is collected
+			t.Fatal("process 1 does not ask on")
+		}
+	}
 	stop()
 	old.c.Close()
 	select {
