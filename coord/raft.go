@@ -56,12 +56,22 @@ func (c *consensus) heard(name, addr string) {
 	}
 }
 
-// ServerAddr implements raft.ServerAddressProvider.
+// ServerAddr implements raft.ServerAddressProvider. A coordinator that was
+// heard is called by its name: Raft keeps a pool of idle connections for each
+// address that it ever called, which would grow with every start elsewhere.
 func (b *addressBook) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
-	if a, ok := b.at.Load(id); ok {
-		return a.(raft.ServerAddress), nil
+	if _, ok := b.at.Load(id); ok {
+		return raft.ServerAddress(id), nil
 	}
 	return "", fmt.Errorf("%s has not been heard yet", id)
+}
+
+// find says where a name, or a configured address, is now.
+func (b *addressBook) find(a raft.ServerAddress) string {
+	if at, ok := b.at.Load(raft.ServerID(a)); ok {
+		return string(at.(raft.ServerAddress))
+	}
+	return string(a)
 }
 
 // fsm adapts a Replica to raft.FSM.
@@ -129,7 +139,7 @@ func openRaft(c raftConfig, rep *Replica) (*consensus, error) {
 	book := new(addressBook)
 	trans := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		ServerAddressProvider: book,
-		Stream:                &stream{Listener: ln, tls: c.tls, name: address(told)}, MaxPool: 3, MaxRPCsInFlight: 1, Timeout: 2 * time.Second, Logger: logger,
+		Stream:                &stream{Listener: ln, tls: c.tls, name: address(told), book: book}, MaxPool: 3, MaxRPCsInFlight: 1, Timeout: 2 * time.Second, Logger: logger,
 	})
 	cfg := raft.DefaultConfig()
 	cfg.LocalID = raft.ServerID(c.name)
@@ -223,6 +233,7 @@ func (c *consensus) close() {
 
 func (c *consensus) kill() {
 	_ = c.raft.Shutdown().Error()
+	c.trans.CloseStreams()
 	c.trans.Close()
 	c.store.Close()
 }
@@ -232,6 +243,7 @@ type stream struct {
 	net.Listener
 	tls  *tls.Config
 	name address
+	book *addressBook
 }
 
 // address is what a coordinator tells others to dial.
@@ -251,12 +263,12 @@ func (s *stream) Accept() (net.Conn, error) {
 }
 
 func (s *stream) Dial(a raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	d := net.Dialer{Timeout: timeout}
-	c, err := d.Dial("tcp", string(a))
+	at := s.book.find(a)
+	c, err := net.DialTimeout("tcp", at, timeout)
 	if err != nil || s.tls == nil {
 		return c, err
 	}
-	host, _, _ := net.SplitHostPort(string(a))
+	host, _, _ := net.SplitHostPort(at)
 	cfg := s.tls.Clone()
 	cfg.ServerName = host
 	return tls.Client(c, cfg), nil

@@ -1,0 +1,97 @@
+package coord
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// trio is three voters that hear of each other.
+type trio struct {
+	*testing.T
+	dirs map[string]string
+	open map[string]*consensus
+}
+
+func (x *trio) start(name string) {
+	x.Helper()
+	if x.dirs[name] == "" {
+		x.dirs[name] = x.TempDir()
+	}
+	timing := Timing{200 * time.Millisecond, 100 * time.Millisecond, 5 * time.Millisecond}
+	c, err := openRaft(raftConfig{name: name, dir: x.dirs[name], addr: "127.0.0.1:0", timing: timing, log: hclog.NewNullLogger()}, NewReplica())
+	if err != nil {
+		x.Fatal(err)
+	}
+	x.open[name] = c
+	for n, o := range x.open {
+		o.heard(name, c.told())
+		c.heard(n, o.told())
+	}
+}
+
+func (x *trio) leader() *consensus {
+	x.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for _, c := range x.open {
+			if c.leads() && c.raft.VerifyLeader().Error() == nil {
+				return c
+			}
+		}
+	}
+	x.Fatal("no leader within 20 s")
+	return nil
+}
+
+// sockets counts those of this process.
+func sockets(t *testing.T) (n int) {
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("needs /proc:", err)
+	}
+	for _, f := range fds {
+		if to, err := os.Readlink("/proc/self/fd/" + f.Name()); err == nil && strings.HasPrefix(to, "socket:") {
+			n++
+		}
+	}
+	return n
+}
+
+// A coordinator that starts again has another port; connections to its former
+// ones must not stay with those who live on. Not parallel: it counts sockets.
+func TestRaftKeepsNoConnectionToTheGone(t *testing.T) {
+	x := &trio{t, map[string]string{}, map[string]*consensus{}}
+	voters := map[string]string{}
+	for _, n := range []string{"c1", "c2", "c3"} {
+		x.start(n)
+		voters[n] = x.open[n].told()
+	}
+	defer func() {
+		for _, c := range x.open {
+			c.kill()
+		}
+	}()
+	if err := x.open["c1"].bootstrap(voters); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 12 {
+		victim := []string{"c2", "c3"}[i%2]
+		x.leader()
+		time.Sleep(300 * time.Millisecond) // heartbeats and votes go round
+		_ = x.leader().raft.LeadershipTransfer().Error()
+		x.open[victim].kill()
+		delete(x.open, victim)
+		x.start(victim)
+		if err := x.leader().addVoter(victim, x.open[victim].told()); err != nil {
+			t.Error(victim, err)
+		}
+	}
+	// Each of six directions has two pooled and a pipeline or so, with two
+	// ends here; three listen.
+	if n := sockets(t); n > 6*3*2+3 {
+		t.Errorf("%d sockets after 12 restarts", n)
+	}
+}
