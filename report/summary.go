@@ -9,7 +9,9 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
 	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/internal/natural"
 )
 
 // How much of each kind a summary shows; the files of --out hold all.
@@ -289,25 +291,6 @@ func sortedKeys[V any](m map[string]V) []string {
 	for k := range m {
 		out = append(out, k)
 	}
-	slices.SortFunc(out, func(a, b string) int { return cmp.Or(cmp.Compare(natural(a), natural(b)), cmp.Compare(a, b)) })
+	slices.SortFunc(out, natural.Compare)
 	return out
-}
-
-// natural pads digit runs so that names sort by number.
-func natural(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		j := i
-		for j < len(s) && s[j] >= '0' && s[j] <= '9' {
-			j++
-		}
-		if j == i {
-			b.WriteByte(s[i])
-			i++
-			continue
-		}
-		fmt.Fprintf(&b, "%020s", s[i:j])
-		i = j
-	}
-	return b.String()
 }

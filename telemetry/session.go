@@ -148,7 +148,7 @@ func account(endpoint string, n chain.Accounts, a otlp.Accounts) report.Export {
 
 // WriteDir writes the listed chains into an output directory.
 func (s *Session) WriteDir(path string) error {
-	return chain.WriteFile(filepath.Join(path, chain.FileName), s.dir, s.kept)
+	return chain.WriteFile(filepath.Join(path, report.ChainsFile), s.dir, s.kept)
 }
 
 // FlowName returns the name of a single flow as flows.csv has it.

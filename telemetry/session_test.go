@@ -58,7 +58,7 @@ func watch(t *testing.T, text string, workers int) (*report.Result, []chain.Line
 	if err := s.WriteDir(dir); err != nil {
 		t.Fatal(err)
 	}
-	lines, err := chain.ReadLines(dir + "/" + chain.FileName)
+	lines, err := report.ReadLines[report.ChainLine](dir + "/" + report.ChainsFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (a *app) runTrace(dir, flow string, most int) error {
 		}
 		return fmt.Errorf("%s: is a file; chains are in the output directory of `emuctl run FILE --out DIR`", dir)
 	}
-	all, err := chain.ReadLines(filepath.Join(dir, chain.FileName))
+	all, err := report.ReadLines[report.ChainLine](filepath.Join(dir, report.ChainsFile))
 	if err != nil {
 		return err
 	}

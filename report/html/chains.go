@@ -12,10 +12,10 @@ import (
 )
 
 // worst returns the chains to show: those that failed, then the longest.
-func worst(all []Chain, n int) []Chain {
+func worst(all []report.ChainLine, n int) []report.ChainLine {
 	out := slices.Clone(all)
-	slices.SortStableFunc(out, func(a, b Chain) int {
-		bad := func(c Chain) int {
+	slices.SortStableFunc(out, func(a, b report.ChainLine) int {
+		bad := func(c report.ChainLine) int {
 			if c.Outcome == "recovered" {
 				return 0
 			}
@@ -36,7 +36,7 @@ const (
 // drawChain draws a chain with a lane for each device, in order of appearance,
 // from its first step to its last. The repair is usually a small part of the
 // request's time, so the axis ends with the last packet sent again.
-func drawChain(c *Chain) template.HTML {
+func drawChain(c *report.ChainLine) template.HTML {
 	if len(c.Steps) == 0 {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rocemu/rocemu/internal/natural"
 	"github.com/rocemu/rocemu/report"
 )
 
@@ -164,7 +165,7 @@ func place(r *report.Result, links []link) map[string]*node {
 		if len(rows[t]) == 0 {
 			continue
 		}
-		slices.SortFunc(rows[t], func(a, b *node) int { return natural(a.key, b.key) })
+		slices.SortFunc(rows[t], func(a, b *node) int { return natural.Compare(a.key, b.key) })
 		for i, n := range rows[t] {
 			n.x, n.y = drawW*(float64(i)+0.5)/float64(len(rows[t])), y
 			if len(rows[t]) > 16 && i%2 == 1 {
@@ -201,20 +202,4 @@ func tierOf(dev string) int {
 		}
 	}
 	return 2
-}
-
-// natural orders rnic2 before rnic10.
-func natural(a, b string) int {
-	split := func(s string) (string, int) {
-		s = strings.TrimSuffix(s, " hosts")
-		i := len(s)
-		for i > 0 && s[i-1] >= '0' && s[i-1] <= '9' {
-			i--
-		}
-		n, _ := strconv.Atoi(s[i:])
-		return s[:i], n
-	}
-	pa, na := split(a)
-	pb, nb := split(b)
-	return cmp.Or(cmp.Compare(pa, pb), cmp.Compare(na, nb))
 }

@@ -53,7 +53,7 @@ type Plot struct {
 }
 
 type chainView struct {
-	Chain
+	report.ChainLine
 	SVG template.HTML
 }
 

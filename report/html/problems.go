@@ -91,7 +91,7 @@ func chainProblems(in *Input, add func(string, string, ...any)) {
 	if in.Result.Totals.Retransmitted == 0 {
 		return
 	}
-	var longest *Chain
+	var longest *report.ChainLine
 	for i := range in.Chains {
 		if c := &in.Chains[i]; longest == nil || c.EndNS-c.BeginNS > longest.EndNS-longest.BeginNS {
 			longest = c

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +22,7 @@ type Input struct {
 	Result *report.Result
 	Flows  []Flow
 	Series map[Key][]Sample // each in order of time
-	Chains []Chain
+	Chains []report.ChainLine
 	Splits []Split
 }
 
@@ -62,33 +61,6 @@ type Sample struct {
 	Value float64
 }
 
-// Chain is a line of chains.jsonl, as far as the page shows it.
-type Chain struct {
-	Flow     string    `json:"flow"`
-	From     string    `json:"from"`
-	To       string    `json:"to"`
-	QP       uint32    `json:"qp"`
-	PSN      uint32    `json:"psn"`
-	Cause    string    `json:"cause"`
-	Outcome  string    `json:"outcome"`
-	Retries  int       `json:"retries"`
-	Resends  int       `json:"retransmitted_packets"`
-	PostedNS report.NS `json:"posted_ns"`
-	BeginNS  report.NS `json:"begin_ns"`
-	EndNS    report.NS `json:"end_ns"`
-	Steps    []Step    `json:"steps"`
-}
-
-// Step is a step of a chain.
-type Step struct {
-	Name    string    `json:"name"`
-	AtNS    report.NS `json:"at_ns"`
-	SinceNS report.NS `json:"since_ns"`
-	UntilNS report.NS `json:"until_ns"`
-	Device  string    `json:"device"`
-	Text    string    `json:"text"`
-}
-
 // Split is a flow's time by where it went; the parts add up to Total exactly.
 type Split struct {
 	Flow  string    `json:"flow"`
@@ -115,10 +87,10 @@ func Read(dir string) (*Input, error) {
 	if err := in.readCSV(filepath.Join(dir, "series.csv"), in.addSample); err != nil {
 		return nil, err
 	}
-	if in.Chains, err = lines[Chain](filepath.Join(dir, "chains.jsonl")); err != nil {
+	if in.Chains, err = report.ReadLines[report.ChainLine](filepath.Join(dir, report.ChainsFile)); err != nil {
 		return nil, err
 	}
-	in.Splits, err = lines[Split](filepath.Join(dir, "splits.jsonl"))
+	in.Splits, err = report.ReadLines[Split](filepath.Join(dir, "splits.jsonl"))
 	return in, err
 }
 
@@ -194,29 +166,6 @@ func (in *Input) addSample(get func(string) string) error {
 	v, err := strconv.ParseFloat(get("value"), 64)
 	in.Series[k] = append(in.Series[k], Sample{at, v})
 	return err
-}
-
-// lines reads a file of JSON lines, none when it does not exist.
-func lines[T any](path string) ([]T, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var out []T
-	for dec := json.NewDecoder(bufio.NewReaderSize(f, 1<<16)); ; {
-		var v T
-		switch err := dec.Decode(&v); {
-		case err == io.EOF:
-			return out, nil
-		case err != nil:
-			return nil, fmt.Errorf("%s: line %d: %w", path, len(out)+1, err)
-		}
-		out = append(out, v)
-	}
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -10,6 +10,7 @@ import (
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/nodes/wire"
+	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/topology"
 )
 
@@ -235,11 +236,11 @@ func TestBatchesAndReplay(t *testing.T) {
 
 func TestFilesRoundTrip(t *testing.T) {
 	got, a := run(new(script).lossAt(10, 5).at(20, devA, record.ReqDone, 9).recs, 30)
-	path := t.TempDir() + "/" + FileName
+	path := t.TempDir() + "/" + report.ChainsFile
 	if err := WriteFile(path, a.dir, got); err != nil {
 		t.Fatal(err)
 	}
-	lines, err := ReadLines(path)
+	lines, err := report.ReadLines[report.ChainLine](path)
 	if err != nil || len(lines) != 1 {
 		t.Fatalf("%d lines, %v", len(lines), err)
 	}

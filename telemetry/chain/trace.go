@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"github.com/rocemu/rocemu/nodes/record"
@@ -15,49 +14,8 @@ import (
 	"github.com/rocemu/rocemu/report"
 )
 
-// FileName is the chains' file in an output directory: one [Line] a line.
-const FileName = "chains.jsonl"
-
-// Line is a chain as files and tools have it, every number resolved to a name.
-type Line struct {
-	Trace     string     `json:"trace_id"`
-	Flow      string     `json:"flow"`
-	Line      string     `json:"workload"`
-	From      string     `json:"from"`
-	To        string     `json:"to"`
-	QP        uint32     `json:"qp"` // destination QPN of the requests
-	SrcQP     uint32     `json:"src_qp"`
-	Request   int64      `json:"request"` // -1 = not known
-	PSN       uint32     `json:"psn"`
-	Cause     string     `json:"cause"`
-	Outcome   string     `json:"outcome"`
-	Recovered bool       `json:"recovered"`
-	Retries   int        `json:"retries"`
-	Resends   int        `json:"retransmitted_packets"`
-	Folded    int        `json:"folded_steps,omitempty"`
-	PostedNS  report.NS  `json:"posted_ns"`
-	BeginNS   report.NS  `json:"begin_ns"`
-	EndNS     report.NS  `json:"end_ns"`
-	Steps     []StepLine `json:"steps"`
-}
-
-// StepLine is a step of a [Line].
-type StepLine struct {
-	Span    string    `json:"span_id"`
-	Name    string    `json:"name"`
-	AtNS    report.NS `json:"at_ns"`
-	SinceNS report.NS `json:"since_ns"`
-	UntilNS report.NS `json:"until_ns"`
-	Device  string    `json:"device"`
-	Port    uint16    `json:"port,omitempty"`
-	PSN     uint32    `json:"psn"`
-	Op      string    `json:"opcode,omitempty"`
-	Iter    uint8     `json:"transmission,omitempty"`
-	Reason  string    `json:"reason,omitempty"`
-	Fault   string    `json:"fault,omitempty"`
-	Cause   int       `json:"cause"` // index of the step that led here, -1 = the request
-	Text    string    `json:"text"`
-}
+// Line is a chain as files and tools have it.
+type Line = report.ChainLine
 
 // Entry is the chain as the result object lists it.
 func (c *Chain) Entry(d *Directory) report.Trace {
@@ -98,7 +56,7 @@ func (c *Chain) Line(d *Directory) Line {
 		Request: c.Request, PSN: c.PSN, Cause: c.Cause(), Outcome: c.Outcome(), Recovered: c.Recover,
 		Retries: c.Rounds, Resends: c.Resends, Folded: c.Folded,
 		PostedNS: report.NS(c.Posted), BeginNS: report.NS(c.Begin), EndNS: report.NS(c.End),
-		Steps: make([]StepLine, len(c.Steps)),
+		Steps: make([]report.ChainStep, len(c.Steps)),
 	}
 	if l.Line == "" {
 		l.Line = l.Flow
@@ -109,10 +67,10 @@ func (c *Chain) Line(d *Directory) Line {
 	return l
 }
 
-func (c *Chain) stepLine(d *Directory, i int) StepLine {
+func (c *Chain) stepLine(d *Directory, i int) report.ChainStep {
 	s := &c.Steps[i]
 	id := c.SpanID(i)
-	l := StepLine{
+	l := report.ChainStep{
 		Span: hex.EncodeToString(id[:]), Name: s.Name(), AtNS: report.NS(s.At), SinceNS: report.NS(s.Since),
 		UntilNS: report.NS(s.Until), Device: d.Device(s.Dev), Port: s.Port, PSN: s.PSN, Iter: s.Iter,
 		Cause: s.Cause, Text: s.Text(d),
@@ -137,30 +95,6 @@ func WriteLines(w io.Writer, d *Directory, chains []*Chain) error {
 		}
 	}
 	return nil
-}
-
-// ReadLines reads a file of chains; none are returned when it does not exist.
-func ReadLines(path string) ([]Line, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var out []Line
-	dec := json.NewDecoder(bufio.NewReaderSize(f, 1<<16))
-	for {
-		var l Line
-		switch err := dec.Decode(&l); {
-		case err == io.EOF:
-			return out, nil
-		case err != nil:
-			return nil, fmt.Errorf("%s: chain %d: %w", path, len(out)+1, err)
-		}
-		out = append(out, l)
-	}
 }
 
 // WriteFile writes chains to a file of an output directory.

@@ -100,7 +100,7 @@ func read(t testing.TB, dir string) output {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chains, err := chain.ReadLines(filepath.Join(dir, chain.FileName))
+	chains, err := report.ReadLines[report.ChainLine](filepath.Join(dir, report.ChainsFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,12 @@ package clab
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/rocemu/rocemu/internal/natural"
 )
 
 // maxBytes bounds a topology file.
@@ -257,26 +258,7 @@ func (im *importer) unlinked() {
 			im.note("node %s has no link and is left out", d.name)
 			return true
 		}
-		sort.Slice(d.ifaces, func(i, j int) bool { return natural(d.ifaces[i]) < natural(d.ifaces[j]) })
+		slices.SortFunc(d.ifaces, natural.Compare)
 		return false
 	})
-}
-
-// natural pads numbers, so that eth10 comes after eth9.
-func natural(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		j := i
-		for j < len(s) && s[j] >= '0' && s[j] <= '9' {
-			j++
-		}
-		if j == i {
-			b.WriteByte(s[i])
-			i++
-			continue
-		}
-		b.WriteString(strings.Repeat("0", max(0, 12-(j-i))) + s[i:j])
-		i = j
-	}
-	return b.String()
 }
