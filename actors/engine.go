@@ -38,28 +38,6 @@ const (
 	Held          // the instant set with HoldAt was reached; the run may go on
 )
 
-// Summary is what a process says of its actors between two windows. Merging
-// summaries of all processes gives every process the same next window.
-type Summary struct {
-	Next, NextWork, NextFault clock.Time
-	LastWork, LastProgress    clock.Time
-	LastEvent                 clock.Time
-	Outstanding               int64
-	Stop                      clock.Time // a requested stop, Never = none
-}
-
-// Merge folds another process's summary in.
-func (s *Summary) Merge(o Summary) {
-	s.Next = min(s.Next, o.Next)
-	s.NextWork = min(s.NextWork, o.NextWork)
-	s.NextFault = min(s.NextFault, o.NextFault)
-	s.LastWork = max(s.LastWork, o.LastWork)
-	s.LastProgress = max(s.LastProgress, o.LastProgress)
-	s.LastEvent = max(s.LastEvent, o.LastEvent)
-	s.Outstanding += o.Outstanding
-	s.Stop = min(s.Stop, o.Stop)
-}
-
 // Carrier joins the processes of one run. The engine calls Exchange once
 // before each window; it must deliver the frames other processes sent in the
 // window before through e.Deliver and return the merged summary.
@@ -108,11 +86,13 @@ type Engine struct {
 	// must set the same.
 	Cut clock.Time
 	// Stride, when larger than 1, lets so many windows pass between two calls of
-	// Observe: they are run as rounds, which is quicker.
+	// Observe and between two questions to the gate: they are run as rounds, which
+	// is quicker. Every process must set the same.
 	Stride int
 	rounds *rounds
-	alone  bool // neighbours do not run at the same time
-	ran    int  // actors that had something to do in the last leg
+	alone  bool    // neighbours do not run at the same time
+	ran    int     // actors that had something to do in the last leg
+	within Summary // of all processes, in the middle of a round
 
 	now     clock.Time // start of the next window
 	start   clock.Time // of the running window
@@ -120,7 +100,8 @@ type Engine struct {
 	windows uint64
 	stop    clock.Time
 	merged  Summary // of the running window
-	resume  bool    // merged was restored: the next window needs no exchange
+	wide    int     // windows that it spans, one unless it begins a round
+	resume  bool    // merged and wide were restored: the next window needs no exchange
 }
 
 // New builds an engine over the hosted actors; hosted[d] is nil for a device
@@ -213,7 +194,8 @@ func (e *Engine) Close() {
 // Now is the start of the next window; Windows counts executed ones.
 func (e *Engine) Now() clock.Time { return e.now }
 
-// Windows counts executed windows.
+// Windows counts executed windows; in rounds between processes, exchanges, of
+// which a round of n windows takes n+1.
 func (e *Engine) Windows() uint64 { return e.windows }
 
 // Hosts reports whether device d runs here.
@@ -230,55 +212,6 @@ func (e *Engine) Local() []int32 { return e.local }
 func (e *Engine) Wake(d int32, t clock.Time) {
 	e.next[d] = min(e.next[d], t)
 	e.st[d].NextFault = min(e.st[d].NextFault, t)
-}
-
-// summary merges the state of all hosted actors.
-func (e *Engine) summary() Summary {
-	s := Summary{Next: clock.Never, NextWork: clock.Never, NextFault: clock.Never, Stop: e.stop}
-	for _, d := range e.local {
-		s.Next = min(s.Next, e.next[d])
-		s.NextWork = min(s.NextWork, e.work[d])
-		st := &e.st[d]
-		s.NextFault = min(s.NextFault, st.NextFault)
-		s.LastWork = max(s.LastWork, st.LastWork)
-		s.LastProgress = max(s.LastProgress, st.LastProgress)
-		s.LastEvent = max(s.LastEvent, st.LastEvent)
-		s.Outstanding += st.Outstanding
-	}
-	for _, c := range e.remote {
-		s.Next = min(s.Next, c.newAt)
-		s.NextWork = min(s.NextWork, c.workAt)
-	}
-	return s
-}
-
-// cut finds the end of the run as far as it is known: the instant up to which
-// events are executed, and why. It depends on the merged summary alone.
-func (e *Engine) cut(s *Summary) (clock.Time, End) {
-	at, why := e.cfg.Limit, AtLimit
-	if e.cfg.Until < at {
-		at, why = e.cfg.Until, AtUntil
-	}
-	if s.Stop < at {
-		at, why = s.Stop, Cancelled
-	}
-	if e.cfg.Live {
-		return at, why
-	}
-	quiet := s.NextWork == clock.Never
-	if t := s.LastWork.Add(e.cfg.Settle); s.Outstanding == 0 && quiet && t < at && e.cfg.Until == clock.Never {
-		return t, Idle
-	}
-	// Waits for the end of a pause are no work and not periodic either: with
-	// anything pending, a stall shows by the lack of progress.
-	// Faults and spent timers may have come after the last work.
-	if t := max(s.LastWork, s.LastEvent).Add(e.cfg.Settle); s.Outstanding > 0 && quiet && s.Next == clock.Never && s.NextFault == clock.Never && t < at {
-		at, why = t, Stalled
-	}
-	if t := s.LastProgress.Add(e.cfg.Stall); s.Outstanding > 0 && e.cfg.Stall > 0 && t < at {
-		at, why = t, Stalled
-	}
-	return at, why
 }
 
 // Result is how a run ended.
@@ -300,11 +233,12 @@ func (e *Engine) Run(ctx context.Context) (Result, error) {
 	}
 }
 
-// Step executes one window.
+// Step executes one window, or a round.
 func (e *Engine) Step(ctx context.Context) (Result, error) {
 	if ctx.Err() != nil && e.Carrier == nil && e.Gate == nil {
 		e.stop = min(e.stop, e.now)
 	}
+	again := e.resume
 	s, err := e.exchange(ctx)
 	if err != nil {
 		return Result{At: e.now}, err
@@ -313,13 +247,15 @@ func (e *Engine) Step(ctx context.Context) (Result, error) {
 		at, why := e.cut(&s)
 		start := s.Next
 		over := start >= at || start == clock.Never
-		end := min(start.Add(e.cfg.Window), at)
-		if e.hold > 0 {
-			if start >= e.hold {
-				return Result{End: Held, At: e.hold, LastWork: s.LastWork, Summary: s}, nil
-			}
-			end = min(end, e.hold)
+		if e.hold > 0 && start >= e.hold {
+			return Result{End: Held, At: e.hold, LastWork: s.LastWork, Summary: s}, nil
 		}
+		if e.Gate == nil {
+			e.wide = 1
+		} else if !again { // what the gate lets pass is fixed before Observe moves Cut
+			e.wide = e.span(&s, start, at, e.Cut)
+		}
+		end := e.reach(start, at)
 		if e.Gate != nil {
 			f, err := e.Gate.Await(ctx, e, min(start, at), end)
 			if err != nil {
@@ -345,46 +281,37 @@ func (e *Engine) Step(ctx context.Context) (Result, error) {
 		if e.Observe != nil {
 			e.Observe(start, e.windows)
 		}
-		if e.Cut > start {
-			at, end = min(at, e.Cut), min(end, e.Cut)
-		}
-		e.start = start
-		if n := e.span(&s, start, at); n > 1 {
-			e.stretch(start, start.Add(clock.Duration(n)*e.cfg.Window))
-		} else {
-			e.window(end)
+		if err := e.execute(ctx, start, at); err != nil {
+			return Result{At: e.now}, err
 		}
 		return Result{}, nil
 	}
 }
 
-// exchange returns the summary over all processes for the next window.
-func (e *Engine) exchange(ctx context.Context) (Summary, error) {
-	if e.resume {
-		e.resume = false
-		return e.merged, nil
+// reach is where a step that begins at start ends, if not at at.
+func (e *Engine) reach(start, at clock.Time) clock.Time {
+	end := min(start.Add(clock.Duration(e.wide)*e.cfg.Window), at)
+	if e.hold > 0 {
+		end = min(end, e.hold)
 	}
-	s := e.summary()
-	if e.Carrier == nil {
-		return s, nil
-	}
-	if e.Gate != nil { // every process learns of a stop from its own gate
-		s.Stop = clock.Never
-	}
-	m, err := e.Carrier.Exchange(ctx, e, e.windows, s)
-	e.remote = e.remote[:0]
-	m.Stop = min(m.Stop, e.stop)
-	return m, err
+	return end
 }
 
-// Merged is the summary over all processes that the running window was chosen
-// by; valid inside Observe. A checkpoint keeps it for [Engine.Resume].
-func (e *Engine) Merged() Summary { return e.merged }
-
-// Resume places an engine whose devices were restored right before window n,
-// after the exchange that led to it: s is what Merged gave then.
-func (e *Engine) Resume(now clock.Time, n uint64, s Summary) {
-	e.now, e.windows, e.merged, e.resume = now, n, s, true
+// execute runs the step that begins at start; no event from at on.
+func (e *Engine) execute(ctx context.Context, start, at clock.Time) error {
+	if e.Cut > start {
+		at = min(at, e.Cut)
+	}
+	if e.Gate == nil {
+		e.wide = e.span(&e.merged, start, at, clock.Never)
+	}
+	e.start = start
+	end := e.reach(start, at)
+	if e.wide > 1 {
+		return e.stretch(ctx, start, end)
+	}
+	e.window(end)
+	return nil
 }
 
 func (e *Engine) finish(s Summary, at clock.Time, why End) Result {

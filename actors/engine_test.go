@@ -80,11 +80,13 @@ func TestSaveRestoreGoesOn(t *testing.T) {
 		var blobs [][]byte
 		var now clock.Time
 		var merged actors.Summary
+		wide := 0
 		first.Observe = func(start clock.Time, n uint64) {
 			if n != cut {
 				return
 			}
-			now, merged = first.Now(), first.Merged()
+			now = first.Now()
+			merged, wide = first.Merged()
 			for _, d := range first.Local() {
 				var w snap.Writer
 				first.SnapshotDevice(d, &w)
@@ -103,7 +105,7 @@ func TestSaveRestoreGoesOn(t *testing.T) {
 				t.Fatalf("seed %d: device %d is not canonical after restore", seed, d)
 			}
 		}
-		second.Resume(now, cut, merged)
+		second.Resume(now, cut, merged, wide)
 		run(t, second)
 		if second.Digest() != whole.Digest() || second.Windows() != whole.Windows() {
 			t.Errorf("seed %d cut at window %d: digest %x after %d windows, uninterrupted %x after %d",

@@ -9,8 +9,8 @@ import (
 	"github.com/rocemu/rocemu/nodes/wire"
 )
 
-// Remote is what one device sent over one port to another process in a window.
-// The slices are valid until the next window.
+// Remote is what one device sent over one port to another process since the
+// last exchange. The slices are valid until the next.
 type Remote struct {
 	Src, Dst         int32
 	SrcPort, DstPort uint16
@@ -18,7 +18,7 @@ type Remote struct {
 	Late             []wire.Frame
 }
 
-// TakeRemote hands out the frames of the last window that go to devices of
+// TakeRemote hands out the frames since the last exchange that go to devices of
 // other processes, by (source device, port), and forgets them.
 func (e *Engine) TakeRemote(visit func(Remote)) {
 	slices.SortFunc(e.remote, func(a, b *Channel) int { // workers finish in any order
@@ -44,7 +44,7 @@ func (e *Engine) TakeRemote(visit func(Remote)) {
 	e.remote = e.remote[:0]
 }
 
-// Deliver adds frames that another process sent in the window before. It
+// Deliver adds frames that another process sent before the exchange. It
 // refuses what does not fit the plan, so a malformed batch cannot corrupt the
 // run.
 func (e *Engine) Deliver(r Remote) error {

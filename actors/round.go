@@ -1,6 +1,10 @@
 package actors
 
-import "github.com/rocemu/rocemu/clock"
+import (
+	"context"
+
+	"github.com/rocemu/rocemu/clock"
+)
 
 // A round is a stretch of windows that actors run through in their own time, as
 // far as the frames they can still get allow. The fabric's graph has two
@@ -27,15 +31,12 @@ type rounds struct {
 // first that have no other neighbour: a leaf and its RNICs.
 type unit []int32
 
-// newRounds colours the fabric; nil when it has a cycle of odd length or is not
-// all here.
+// newRounds colours the fabric, of which other processes may host a part, in
+// every process alike; nil when it has a cycle of odd length.
 func newRounds(e *Engine) *rounds {
-	if len(e.local) < len(e.actors) {
-		return nil
-	}
 	colour := make([]int8, len(e.actors))
 	r := &rounds{of: make([]int32, len(e.actors))}
-	for _, root := range e.local {
+	for root := range int32(len(e.actors)) {
 		if colour[root] != 0 {
 			continue
 		}
@@ -80,8 +81,8 @@ func (e *Engine) only(d int32) int32 {
 	return n
 }
 
-// split sorts a coloured part into units; hubs have the colour that gives most
-// devices a unit of their own.
+// split sorts what is hosted of a coloured part into units; hubs have the colour
+// that gives most devices a unit of their own.
 func (r *rounds) split(e *Engine, part []int32, colour []int8) {
 	var leaves [2]int
 	for _, d := range part {
@@ -94,16 +95,16 @@ func (r *rounds) split(e *Engine, part []int32, colour []int8) {
 		hub = -1
 	}
 	for _, d := range part {
-		if r.of[d] = -1; colour[d] == hub {
+		if r.of[d] = -1; colour[d] == hub && e.Hosts(d) {
 			r.of[d] = int32(len(r.units))
 			r.units = append(r.units, unit{d})
 		}
 	}
 	for _, d := range part {
-		if colour[d] == hub {
+		if colour[d] == hub || !e.Hosts(d) {
 			continue
 		}
-		if n := e.only(d); n >= 0 {
+		if n := e.only(d); n >= 0 && e.Hosts(n) {
 			r.of[d] = r.of[n]
 			u := &r.units[r.of[n]]
 			*u = append(*u, d)
@@ -127,15 +128,19 @@ type leg struct {
 const leastRound = 4
 
 // span is how many windows from start on may be run as one round, given that
-// none may pass at; 1 = none.
-func (e *Engine) span(s *Summary, start, at clock.Time) int {
-	if e.Stride < leastRound || e.Carrier != nil || e.Gate != nil || s.Outstanding == 0 && s.NextWork == clock.Never {
+// none may pass at or cut; 1 = none. It depends on what all processes know.
+func (e *Engine) span(s *Summary, start, at, cut clock.Time) int {
+	if e.Stride < leastRound || cut <= start || s.Outstanding == 0 && s.NextWork == clock.Never {
 		return 1
 	}
+	at = min(at, cut)
 	if e.hold > 0 {
 		at = min(at, e.hold)
 	}
-	n := e.Stride - int(e.windows%uint64(e.Stride))
+	n := e.Stride
+	if e.Carrier == nil {
+		n -= int(e.windows % uint64(e.Stride))
+	}
 	if n < leastRound || start.Add(leastRound*e.cfg.Window) > at {
 		return 1
 	}
@@ -145,32 +150,72 @@ func (e *Engine) span(s *Summary, start, at clock.Time) int {
 			return 1
 		}
 	}
-	return int(min(clock.Duration(n), at.Sub(start)/e.cfg.Window))
+	n = int(min(clock.Duration(n), at.Sub(start)/e.cfg.Window))
+	if e.Carrier != nil {
+		n &^= 1 // a visit of one window takes as many exchanges as one of two
+	}
+	return n
 }
 
 // stretch runs the windows from start to end as a round.
-func (e *Engine) stretch(start, end clock.Time) {
-	e.now = e.round(start, end)
-	e.windows += uint64((e.now.Sub(start) + e.cfg.Window - 1) / e.cfg.Window)
+func (e *Engine) stretch(ctx context.Context, start, end clock.Time) error {
+	end, err := e.round(ctx, start, end)
+	if err != nil {
+		return err
+	}
+	if e.now = end; e.Carrier != nil {
+		e.windows++
+	} else {
+		e.windows += uint64((end.Sub(start) + e.cfg.Window - 1) / e.cfg.Window)
+	}
+	return nil
 }
 
 // round runs everything from start up to end at most and returns where it
 // stopped: earlier when the work seems to be over.
-func (e *Engine) round(start, end clock.Time) clock.Time {
+func (e *Engine) round(ctx context.Context, start, end clock.Time) (clock.Time, error) {
 	w := e.cfg.Window
 	e.alone = true
 	at := start
 	for at < end {
-		if at > start && (e.idle() || e.quiet()) {
+		if at > start && e.fades(at) {
 			end = min(end, at.Add(w))
 		}
 		l := leg{from: at, first: at == start, free: min(at.Add(w), end), hub: min(at.Add(2*w), end), own: min(at.Add(3*w), end)}
 		e.phase(&l, false)
+		if err := e.meet(ctx, l.from); err != nil {
+			return 0, err
+		}
 		e.phase(&l, true)
+		if err := e.meet(ctx, l.free); err != nil {
+			return 0, err
+		}
 		at = l.hub
 	}
 	e.phase(&leg{from: at, free: end}, false)
-	return end
+	return end, nil
+}
+
+// meet exchanges with the other processes after a phase of a round: no frame
+// that they sent in it arrives before now.
+func (e *Engine) meet(ctx context.Context, now clock.Time) (err error) {
+	if e.Carrier == nil {
+		return nil
+	}
+	e.now = now
+	e.windows++
+	e.within, err = e.exchange(ctx)
+	return err
+}
+
+// fades says whether the round, where the hubs are at at, had better end soon.
+func (e *Engine) fades(at clock.Time) bool {
+	idle := e.idle() // also says how many workers pay
+	if e.Carrier == nil {
+		return idle || e.quiet()
+	}
+	s := &e.within
+	return s.Next >= at.Add(2*e.cfg.Window) || s.Outstanding == 0 && s.NextWork == clock.Never
 }
 
 // idle says whether nobody had anything to do since it was asked last: the next

@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/rocemu/rocemu/actors"
@@ -136,4 +137,67 @@ func TestRoundsStall(t *testing.T) {
 	if stalls < 10 {
 		t.Errorf("only %d of 20 runs stalled", stalls)
 	}
+}
+
+// Processes that run rounds together get the oracle's digest, wherever devices
+// are placed: racks whole, racks torn apart, each device alone.
+func TestRoundsOverProcesses(t *testing.T) {
+	odd := spec(3)
+	odd.Private = 6
+	for _, s := range []actortest.Spec{even(1), even(2), odd} {
+		want, events := actortest.New(s).Oracle()
+		windows := uint64(0)
+		for _, stride := range []int{0, 5, 16} {
+			for _, procs := range []int{2, 5} {
+				for place := range uint64(2) {
+					got := together(t, s, procs, stride, func(d int32) int { return int(clock.Mix(place, uint64(d), 5) % uint64(procs)) })
+					if got.digest != want || got.events != events {
+						t.Errorf("seed %d stride %d, %d processes: digest %x, %d events; oracle %x, %d", s.Seed, stride, procs, got.digest, got.events, want, events)
+					}
+					if stride == 0 {
+						windows = got.windows
+					} else if s.Even && (got.windows == windows || got.windows > windows*4/3) {
+						t.Errorf("seed %d stride %d, %d processes: %d exchanges for %d windows", s.Seed, stride, procs, got.windows, windows)
+					}
+				}
+			}
+		}
+	}
+}
+
+// outcome is what processes made together.
+type outcome struct {
+	digest          actors.Digest
+	events, windows uint64
+}
+
+// together runs a fabric in processes that meet in a mesh.
+func together(t *testing.T, s actortest.Spec, procs, stride int, owner func(int32) int) outcome {
+	m := newMesh(procs)
+	var wg sync.WaitGroup
+	all := make([]outcome, procs)
+	for p := range procs {
+		e, err := actortest.New(s).Engine(1+p%2, func(d int32) bool { return owner(d) == p })
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Stride = stride
+		e.Carrier = m
+		wg.Go(func() {
+			defer e.Close()
+			if r, err := e.Run(context.Background()); err != nil || r.End != actors.Idle {
+				t.Error(r.End, err)
+			}
+			all[p] = outcome{digest: e.Digest(), events: e.Totals().Events, windows: e.Windows()}
+		})
+	}
+	wg.Wait()
+	sum := all[0]
+	for _, o := range all[1:] {
+		sum.digest, sum.events = sum.digest.Plus(o.digest), sum.events+o.events
+		if o.windows != sum.windows {
+			t.Errorf("processes with %d and %d exchanges", sum.windows, o.windows)
+		}
+	}
+	return sum
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // ckptMagic heads a slot's state; its last digits are the format's version.
-const ckptMagic = 0x434B5002
+const ckptMagic = 0x434B5003
 
 // cut is where a slot's state was taken: right before window n.
 type cut struct {
@@ -18,6 +18,7 @@ type cut struct {
 	now    clock.Time // end of window n-1
 	passed clock.Time // faults before it are in the state
 	merged actors.Summary
+	wide   int    // windows of the step that comes next
 	kept   []byte // what the fabric's notes go on from
 }
 
@@ -34,6 +35,7 @@ func saveSlot(e *actors.Engine, c cut) []byte {
 		w.Time(t)
 	}
 	w.I64(m.Outstanding)
+	w.U32(uint32(c.wide))
 	w.Bytes(c.kept)
 	w.Len(len(e.Local()))
 	var dev snap.Writer
@@ -64,12 +66,16 @@ func loadSlot(e *actors.Engine, key uint64, b []byte, prepare func(cut) error) (
 		*t = r.Time()
 	}
 	m.Outstanding = r.I64()
+	c.wide = int(r.U32())
 	c.kept = append([]byte(nil), r.Bytes()...)
 	n := r.Len()
 	if r.Err == nil {
 		if err := prepare(c); err != nil {
 			return c, err
 		}
+	}
+	if r.Err == nil && (c.wide < 1 || c.wide > 1<<16) {
+		return c, fmt.Errorf("coord: the state's next step spans %d windows", c.wide)
 	}
 	if r.Err == nil && n != len(e.Local()) {
 		return c, fmt.Errorf("coord: the state has %d devices, the slot %d", n, len(e.Local()))
@@ -96,7 +102,7 @@ func loadSlot(e *actors.Engine, key uint64, b []byte, prepare func(cut) error) (
 	if r.Err != nil {
 		return c, r.Err
 	}
-	e.Resume(c.now, c.n, c.merged)
+	e.Resume(c.now, c.n, c.merged, c.wide)
 	return c, nil
 }
 

@@ -41,7 +41,7 @@ func (m *simModel) Layout(s *RunSpec) (*Layout, error) {
 }
 
 // Build implements Model.
-func (m *simModel) Build(_ *RunSpec, hosted func(int32) bool, workers int) (Fabric, error) {
+func (m *simModel) Build(s *RunSpec, hosted func(int32) bool, workers int) (Fabric, error) {
 	f := actortest.New(m.w.plan.spec)
 	x := &simShare{m: m, f: f, first: -1}
 	as := make([]actors.Actor, len(f.Relays))
@@ -58,6 +58,9 @@ func (m *simModel) Build(_ *RunSpec, hosted func(int32) bool, workers int) (Fabr
 		return nil, err
 	}
 	x.e, e.Observe = e, x.observe
+	if s.Batch {
+		e.Stride = m.w.plan.stride
+	}
 	return x, nil
 }
 
@@ -82,6 +85,7 @@ type simShare struct {
 	n      uint64
 	start  clock.Time
 	looked bool
+	top    clock.Time // furthest end of an actor's stretch
 	faults []Fault
 }
 
@@ -112,7 +116,7 @@ func (x *simShare) observe(start clock.Time, n uint64) {
 	x.m.w.note("%s device %d window %d at %d", x.m.l.id, x.first, n, start)
 }
 
-// simActor is a relay that looks at the window it is asked to run.
+// simActor is a relay that looks at the step it is asked to run a part of.
 type simActor struct {
 	*actortest.Relay
 	x *simShare
@@ -122,27 +126,38 @@ type simActor struct {
 func (a *simActor) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st *actors.Status) {
 	if !a.x.looked {
 		a.x.looked = true
-		a.x.check(end)
+		a.x.check()
+	}
+	if end > a.x.top {
+		a.x.top = end
+		a.x.granted(end)
 	}
 	a.Relay.Advance(end, in, out, st)
 }
 
-// simWindow is what every execution of a window must have in common.
+// simWindow is what every execution of a window, or of a round, must have in
+// common.
 type simWindow struct {
 	start, end clock.Time
 	faults     uint64
 	by         string
 }
 
-// check holds the execution of a window to I1, I2 and to what others made of
-// the same window.
-func (x *simShare) check(end clock.Time) {
-	w := x.m.w
+// granted holds the execution of a window to I1.
+func (x *simShare) granted(end clock.Time) {
 	x.m.l.node.rep.View(func(s *State) {
 		if s.Run == nil || end > s.Run.Grant {
-			w.violate("I1: %s runs window %d to %v past its grant", x.m.l.id, x.n, end)
+			x.m.w.violate("I1: %s runs window %d to %v past its grant", x.m.l.id, x.n, end)
 		}
 	})
+}
+
+// check holds the execution of a window to I2 and to what others made of the
+// same window.
+func (x *simShare) check() {
+	w := x.m.w
+	_, wide := x.e.Merged()
+	end := x.start.Add(clock.Duration(wide) * x.f.Config.Window)
 	sum := uint64(0)
 	for i := range x.faults {
 		if f := &x.faults[i]; f.Eff < end {

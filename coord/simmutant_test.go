@@ -26,7 +26,8 @@ var simMutants = []simMutant{
 	{"a window skips over a fault", []simEdit{{"gate.go", "if g.faults[i].Base < end {", "if g.faults[i].Base < 0 {"}}},
 	{"a new incarnation does not know the faults of its state", []simEdit{{"agent.go", "w.faults = sortFaults(append([]Fault(nil), r.Faults...))", "w.faults = nil"}}},
 	{"a state does not say which faults it has", []simEdit{{"slot.go", "passed: r.gate.passed,", "passed: 0,"}}},
-	{"a state lacks the other slots' summary", []simEdit{{"slot.go", "merged: e.Merged()}", "}"}}},
+	{"a state lacks the other slots' summary", []simEdit{{"slot.go", "c.merged, c.wide = e.Merged()", "_, c.wide = e.Merged()"}}},
+	{"a state does not say that a round comes next", []simEdit{{"slot.go", "c.merged, c.wide = e.Merged()", "c.merged, _ = e.Merged(); c.wide = 1"}}},
 	{"batches are collected when a state is taken", []simEdit{{"slot.go", "\tr.taken = b\n", "\tr.taken = b\n\tif x := r.carrier.Load(); x != nil {\n\t\tx.Committed(n)\n\t}\n"}}},
 	{"batches are collected past the checkpoint", []simEdit{{"agent.go", "commit = r.Ckpts[k-1].N", "commit = r.Ckpts[k-1].N + 8"}}},
 	{"a superseded incarnation's state counts", []simEdit{

@@ -23,6 +23,7 @@ type simPlan struct {
 	disk     time.Duration // of a blob operation, at most
 	giveUp   time.Duration
 	retain   int
+	stride   int           // windows of a round, 0 = no rounds
 	patience time.Duration // from the last harm to the end
 	span     time.Duration // in which the first harms and commands fall
 	run      RunSpec
@@ -57,6 +58,9 @@ func (w *simWorld) decide() {
 	r := w.rng
 	p := &w.plan
 	p.spec = actortest.Spec{Seed: w.seed, Relays: 6 + r.IntN(7), Cables: 3 + r.IntN(6), Burst: 3 + r.IntN(8)}
+	if r.IntN(3) == 0 { // two colours, so that batch runs have rounds
+		p.spec.Even, p.spec.Private, p.stride = true, p.spec.Relays/3, 4+r.IntN(13)
+	}
 	b, _ := json.Marshal(p.spec)
 	p.text, p.hash = string(b), SumOf(b)
 	p.voters, p.agents = 1+2*r.IntN(2), 1+r.IntN(4)

@@ -192,7 +192,8 @@ func (r *runner) observe(ctx context.Context, e *actors.Engine, start clock.Time
 		return
 	}
 	r.taken = b
-	c := cut{key: r.stateKey(), n: n, now: e.Now(), passed: r.gate.passed, merged: e.Merged()}
+	c := cut{key: r.stateKey(), n: n, now: e.Now(), passed: r.gate.passed}
+	c.merged, c.wide = e.Merged()
 	noted := 0
 	if t, ok := r.fab.(Noter); ok {
 		noted, c.kept = r.notes.cut(t.TakeNotes()), t.Keep()

@@ -204,6 +204,18 @@ func Batches(p *topology.Plan) *Sampler { return Every(batchWindows * p.Window) 
 // maxStride bounds the same in virtual time.
 const maxStride = 10 * clock.Millisecond
 
+// Stride is how many windows of a plan may pass between two looks of processes
+// that run it together; 1 where what they host is near anyway.
+func Stride(p *topology.Plan) int {
+	if len(p.Devices) < hugeDevices {
+		return 1
+	}
+	return min(stride(p), sharedStride)
+}
+
+// sharedStride bounds the time until a process answers what it is asked.
+const sharedStride = 16
+
 // stride is how many windows of a plan may pass between two looks.
 func stride(p *topology.Plan) int {
 	n := batchWindows

@@ -162,6 +162,9 @@ func (m *Model) Build(s *coord.RunSpec, hosted func(int32) bool, workers int) (c
 		x.notes.sampler = sim.NewSampler(&own)
 	}
 	f.Engine.Observe = x.observe
+	if s.Batch { // live ones stop at any window
+		f.Engine.Stride = sim.Stride(&own)
+	}
 	return x, nil
 }
 

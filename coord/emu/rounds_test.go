@@ -1,0 +1,76 @@
+package emu_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/coord"
+	"github.com/rocemu/rocemu/coord/emu"
+	"github.com/rocemu/rocemu/nodes/record"
+	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/topology"
+)
+
+// wide has enough devices that processes run it in rounds.
+const wide = `schema: 1
+name: wide
+seed: 3
+topology: {spines: 4, leaves: 16, servers: 32}
+workload:
+  - {name: perm, pattern: permutation, shift: 33, verb: write, size: 60KB}
+  - {name: hot, pattern: incast, to: rnic7, from: "rnic100..rnic130", verb: write, size: 40KB}
+faults:
+  - {name: dirt, kind: loss, target: "leaf2:1", at: 0us, probability: 1e-2}
+`
+
+// A fabric in rounds gives the result and the records of one process, also
+// after a process was killed and its share went back to a checkpoint, which
+// lies between two rounds.
+func TestRoundsAfterCrash(t *testing.T) {
+	p, _, err := topology.LoadBytes("wide.yaml", []byte(wide))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sim.Stride(p) < 8 {
+		t.Fatalf("stride %d: no rounds", sim.Stride(p))
+	}
+	var want, got []record.Record
+	one, err := sim.Run(t.Context(), p, sim.Options{Workers: 1, Records: func(b []record.Record) { want = append(want, b...) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, "a", "b", "c")
+	id, err := c.cl.Submit(c.Context(), coord.RunSpec{Files: []coord.File{{Name: "wide.yaml", Text: wide}}, Members: 2, Batch: true, Pause: true, CkptMS: 100})
+	c.must(err)
+	c.must(c.cl.Pace(c.Context(), coord.Pace{Num: 1, Den: 8000}))
+	c.must(c.cl.Resume(c.Context()))
+	s := c.await("a checkpoint", func(r *coord.RunStatus) bool { return r.Ckpt > 0 })
+	at := s.Virtual
+	s = c.await("progress beyond it", func(r *coord.RunStatus) bool { return r.Virtual > at.Add(30*clock.Microsecond) })
+	victim := s.Slots[1].Owner
+	if victim == "a" { // it coordinates
+		victim = s.Slots[0].Owner
+	}
+	c.nodes[victim]()
+	c.must(c.cl.Pace(c.Context(), coord.Pace{Den: 1}))
+	run, err := c.cl.Wait(c.Context(), id, nil)
+	c.must(err)
+	if run.Phase != coord.Ended || run.Moves == 0 || len(run.Ckpts) == 0 {
+		t.Fatalf("%v %s: %d moves, %d checkpoints", run.Phase, run.Why, run.Moves, len(run.Ckpts))
+	}
+	res, _, _, err := emu.ResultOf(p, run, c.fetch)
+	c.must(err)
+	m := emu.NewNotes(p, len(run.Slots))
+	m.Records = func(b []record.Record) { got = append(got, b...) }
+	c.must(m.Collect(run, c.fetch))
+	if res.Digest != one.Digest || res.Verdict != one.Verdict || res.VirtualNS != one.VirtualNS {
+		t.Errorf("%s at %v, digest %s; alone %s at %v, %s", res.Verdict, res.VirtualNS, res.Digest, one.Verdict, one.VirtualNS, one.Digest)
+	}
+	if len(want) < 50 || !slices.Equal(got, want) {
+		t.Errorf("%d records, alone %d, or others", len(got), len(want))
+	}
+	if res.Engine.Windows == one.Engine.Windows {
+		t.Errorf("%d windows as alone: no rounds between processes", res.Engine.Windows)
+	}
+}
