@@ -141,6 +141,7 @@ func Build(plan *topology.Plan, hosted func(dev int32) bool, workers int) (*Fabr
 	f.watchDeadlocks()
 	for i := range plan.Faults {
 		if err := f.Schedule(&plan.Faults[i], int32(i)); err != nil {
+			e.Close()
 			return nil, fmt.Errorf("fault %s: %w", plan.Faults[i].Name, err)
 		}
 	}
