@@ -137,13 +137,15 @@ type cost struct {
 	cpu  float64
 }
 
-func startCost() cost { return cost{wall: time.Now(), cpu: cpuSeconds()} }
+func startCost() cost { return cost{wall: time.Now(), cpu: CPUSeconds()} }
 
 func (c cost) done() report.Engine {
-	return report.Engine{WallS: time.Since(c.wall).Seconds(), CPUS: cpuSeconds() - c.cpu, PeakRSSBytes: peakRSS()}
+	return report.Engine{WallS: time.Since(c.wall).Seconds(), CPUS: CPUSeconds() - c.cpu, PeakRSSBytes: peakRSS()}
 }
 
-func cpuSeconds() float64 {
+// CPUSeconds is what this process has used of the processors so far; for cost
+// figures alone.
+func CPUSeconds() float64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

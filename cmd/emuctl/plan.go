@@ -73,9 +73,9 @@ type planShare struct {
 }
 
 func (a *app) plan() *cobra.Command {
-	f := planFlags{Probe: "300ms"}
+	f := planFlags{Probe: "500ms"}
 	return a.command(verb{
-		use: "plan FILE [--budget 8GiB] [--probe 300ms]", short: "What a run will take, and how many workers and processes pay",
+		use: "plan FILE [--budget 8GiB] [--probe 500ms]", short: "What a run will take, and how many workers and processes pay",
 		long: `Estimates memory, frame hops and windows from the file, measures this machine by
 running the start of the fabric for a moment, and compares what a window computes
 with what exchanging it costs. Refuses, with the estimate, what does not fit the
@@ -124,20 +124,33 @@ func (a *app) runPlan(ctx context.Context, files []string, f *planFlags) error {
 	return a.showPlan(o)
 }
 
-// measure runs the fabric for a moment and takes over its rate.
+// measure runs the fabric for a moment, once it stands, and takes over its rate.
 func (o *planOut) measure(ctx context.Context, plan *topology.Plan, probe time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, probe)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	res, err := sim.Run(ctx, plan, sim.Options{Workers: 1})
+	from, hops := 0.0, uint64(0) // memory is touched for the first time before
+	res, err := sim.Run(ctx, plan, sim.Options{
+		Workers: 1,
+		OnBuild: func(*sim.Fabric) error { // to build a large fabric takes longer than the probe
+			from = sim.CPUSeconds()
+			time.AfterFunc(probe, cancel)
+			return nil
+		},
+		Progress: func(p sim.Progress) {
+			if hops == 0 {
+				from, hops = sim.CPUSeconds(), p.Hops
+			}
+		},
+	})
 	if err != nil {
 		return err
 	}
-	e := &res.Engine
-	if e.Events == 0 || e.Windows == 0 || e.CPUS <= 0 {
+	e, cpu := &res.Engine, sim.CPUSeconds()-from
+	if e.Events == 0 || e.Windows == 0 || e.FrameHops <= hops || cpu <= 0 {
 		return nil
 	}
 	o.Measured = true
-	o.Rate = float64(e.Events) / e.CPUS
+	o.Rate = float64(e.Events) * float64(e.FrameHops-hops) / float64(e.FrameHops) / cpu
 	o.PerWindow = float64(e.Events) / float64(e.Windows)
 	o.Events = o.Hops * float64(e.Events) / float64(max(e.FrameHops, 1))
 	o.Windows = o.Events / o.PerWindow
