@@ -125,7 +125,8 @@ func (r *liveRun) final(ctx context.Context) (*counters.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, _, _, err := emu.Result(run, func(sum string) ([]byte, error) { return r.c.Blob(ctx, sum) })
+	none := emu.NewNotes(r.plan, len(run.Slots)) // counters are not in them
+	res, _, _, err := emu.ResultOf(r.plan, run, none, func(sum string) ([]byte, error) { return r.c.Blob(ctx, sum) })
 	if err != nil {
 		return nil, err
 	}

@@ -178,28 +178,25 @@ func (a *app) collect(ctx context.Context, c *client.Client, g *gathering) (*rep
 		}
 	}
 	fetch := func(sum string) ([]byte, error) { return c.Blob(ctx, sum) }
-	res, plan, cost, err := emu.ResultOf(g.known, run, fetch)
-	if err != nil {
-		return nil, exitError{report.ExitFailed, err}
-	}
-	g.cost = cost
 	if g.watch == nil && g.follow != nil { // it ended before anybody looked
 		g.watch = watchSpread(g.known, g.follow.w, len(run.Slots), g.events)
 	}
 	if g.watch == nil {
 		var to sinks
 		if g.collector {
-			to.collector = plan.Telem.OTLP
+			to.collector = g.known.Telem.OTLP
 		}
-		w, err := newWatcher(plan, epochOf(run), to)
+		w, err := newWatcher(g.known, epochOf(run), to)
 		if err != nil {
 			return nil, err
 		}
 		g.watch = watchSpread(g.known, w, len(run.Slots), g.events)
 	}
-	if err := g.watch.complete(run, res, fetch); err != nil {
+	res, plan, cost, err := g.watch.complete(run, fetch)
+	if err != nil {
 		return nil, exitError{report.ExitFailed, err}
 	}
+	g.cost = cost
 	res.Detail.Resolved = plan.Resolved()
 	warn(res, topology.Lint(plan))
 	if g.interrupted != nil && g.interrupted() && cutShort(res) {

@@ -113,9 +113,16 @@ func (s *spreadWatch) health() metrics.Health {
 	return h
 }
 
-// complete takes the rest of an ended run's notes and completes its result.
-func (s *spreadWatch) complete(run *coord.Run, res *report.Result, fetch func(sum string) ([]byte, error)) error {
-	err := errors.Join(s.name(run.Faults), s.notes.Collect(run, fetch))
+// complete takes the rest of an ended run's notes and makes its result.
+func (s *spreadWatch) complete(run *coord.Run, fetch func(sum string) ([]byte, error)) (*report.Result, *topology.Plan, emu.Cost, error) {
+	defer s.watcher.end()
+	if err := errors.Join(s.name(run.Faults), s.notes.Collect(run, fetch)); err != nil {
+		return nil, nil, emu.Cost{}, err
+	}
+	res, plan, cost, err := emu.ResultOf(s.known, run, s.notes, fetch)
+	if err != nil {
+		return nil, nil, cost, err
+	}
 	if s.end != nil {
 		s.end.At = clock.Time(res.VirtualNS)
 		s.Snapshot(s.end)
@@ -130,7 +137,7 @@ func (s *spreadWatch) complete(run *coord.Run, res *report.Result, fetch func(su
 	}
 	s.Finish(res)
 	res.Telemetry.Samples = s.pushed
-	return err
+	return res, plan, cost, nil
 }
 
 // epochOf is the instant from which a run's exported times count.

@@ -185,12 +185,12 @@ func (c *cluster) finish(id string, w *watched, m *emu.Notes) *coord.Run {
 		c.Fatal(run.Why)
 	}
 	p := plan(c.T)
-	w.res, _, _, err = emu.ResultOf(p, run, c.fetch)
-	c.must(err)
 	if m == nil {
 		m = w.notes(p, len(run.Slots))
 	}
 	c.must(m.Collect(run, c.fetch))
+	w.res, _, _, err = emu.ResultOf(p, run, m, c.fetch)
+	c.must(err)
 	s, err := telemetry.NewSession(p, telemetry.Options{})
 	c.must(err)
 	for _, b := range w.batches {
@@ -345,7 +345,7 @@ func TestStopWhilePaused(t *testing.T) {
 	if at != granted || run.Phase != coord.Ended {
 		t.Fatalf("stop at %v, granted %v; %s: %s", at, granted, run.Phase, run.Why)
 	}
-	res, _, _, err := emu.ResultOf(plan(t), run, c.fetch)
+	res, _, _, err := emu.Result(run, c.fetch)
 	c.must(err)
 	if clock.Time(res.VirtualNS) != at {
 		t.Errorf("ended at %v, want %v", clock.Time(res.VirtualNS), at)

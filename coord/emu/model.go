@@ -157,10 +157,7 @@ func (m *Model) Build(s *coord.RunSpec, hosted func(int32) bool, workers int) (c
 		return nil, err
 	}
 	x := &share{f: f, base: len(p.Faults)}
-	x.notes.batches = sim.Batches(&own)
-	if s.Series || p.Telem.Interval > 0 {
-		x.notes.sampler = sim.NewSampler(&own)
-	}
+	x.notes.begin(&own, s.Series || p.Telem.Interval > 0)
 	f.Engine.Observe = x.observe
 	return x, nil
 }

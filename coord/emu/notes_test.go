@@ -1,12 +1,15 @@
 package emu
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/fabric"
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/report/counters"
+	"github.com/rocemu/rocemu/topology"
 )
 
 func snapshot(us, a, b int64) *counters.Snapshot {
@@ -40,12 +43,54 @@ func TestLogRoundTrip(t *testing.T) {
 	}
 }
 
+// someWaits are of two switches, one of which waits no more.
+func someWaits() []fabric.WaitState {
+	return []fabric.WaitState{{Dev: 4}, {
+		Dev: 5, Queues: []fabric.PausedQueue{{Port: 2, Prio: 3, Since: 99}, {Port: 7, Prio: 4, Since: -1}},
+		Groups: []fabric.StoppedGroup{{
+			Port: 300, Prios: 0x18, Slice: 1, Since: 70, Shared: 1 << 33, ResumeAt: -1,
+			Held: []fabric.HeldIn{{Port: 2, Prio: 3, Since: 0}, {Port: 7, Prio: fabric.NoPrio, Since: 71}},
+		}, {Port: 1}},
+	}}
+}
+
+func TestWaitsRoundTrip(t *testing.T) {
+	var l noteLog
+	l.waits(7, 100, someWaits())
+	var got []entry
+	if err := unpack(l.take(), func(e *entry) error { got = append(got, *e); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[0].n != 7 || !reflect.DeepEqual(got[0].waits, someWaits()) {
+		t.Fatalf("read %+v", got)
+	}
+	p := &topology.Plan{Devices: make([]topology.Device, 6)}
+	p.Devices[4].Switch, p.Devices[5].Switch = &topology.Switch{}, &topology.Switch{}
+	if fits(p, someWaits()) {
+		t.Error("waits of ports that are not there")
+	}
+	p.Devices[5].Ports = make([]topology.Port, 300)
+	if !fits(p, someWaits()) {
+		t.Error("waits of ports that are there are refused")
+	}
+}
+
+// What does not fit is left out, and who notes is told: the next entry must not
+// build on it.
+func TestLostNotes(t *testing.T) {
+	l := noteLog{wait: maxUntaken + 1}
+	if l.waits(1, 5, someWaits()) || l.sample(1, snapshot(1, 1, 1), nil) || l.lost != 2 {
+		t.Errorf("%d entries lost, want 2", l.lost)
+	}
+}
+
 // Damaged notes are refused, never half understood.
 func TestDamagedNotes(t *testing.T) {
 	var l noteLog
 	s := snapshot(1, 10, 20)
 	l.sample(70, s, nil)
 	l.records(71, []record.Record{{At: 5, Seq: 1}})
+	l.waits(72, 100, someWaits())
 	b := l.take()
 	keep := func(*entry) error { return nil }
 	for n := 1; n < len(b); n++ {
@@ -53,7 +98,7 @@ func TestDamagedNotes(t *testing.T) {
 			t.Errorf("cut to %d of %d bytes and still read", n, len(b))
 		}
 	}
-	for _, raw := range []string{"X\x01", "R\x01\xff\xff\x03", "F\x01\x02\xff\x7f", "F\x01\x02\x01\x00\xff\x00\x00\x00", "D"} {
+	for _, raw := range []string{"X\x01", "R\x01\xff\xff\x03", "F\x01\x02\xff\x7f", "F\x01\x02\x01\x00\xff\x00\x00\x00", "D", "W", "W\x01\x02\x7f", "W\x01\x02\x01\x05\x00\x01\x01\x08\x00"} {
 		if entries([]byte(raw), keep) == nil {
 			t.Errorf("%q was read", raw)
 		}

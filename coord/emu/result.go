@@ -69,11 +69,16 @@ func Result(run *coord.Run, fetch func(sum string) ([]byte, error)) (*report.Res
 	if err != nil {
 		return nil, nil, Cost{}, err
 	}
-	return ResultOf(plan, run, fetch)
+	m := NewNotes(plan, len(run.Slots))
+	if err := m.Collect(run, fetch); err != nil {
+		return nil, nil, Cost{}, err
+	}
+	return ResultOf(plan, run, m, fetch)
 }
 
-// ResultOf is Result for who has the run's plan at hand; it is not changed.
-func ResultOf(known *topology.Plan, run *coord.Run, fetch func(sum string) ([]byte, error)) (*report.Result, *topology.Plan, Cost, error) {
+// ResultOf is Result for who has the run's plan at hand, which is not changed,
+// and has collected its notes: the deadlocks are in them.
+func ResultOf(known *topology.Plan, run *coord.Run, m *Notes, fetch func(sum string) ([]byte, error)) (*report.Result, *topology.Plan, Cost, error) {
 	if h := hex.EncodeToString(known.Hash[:]); h != run.Hash {
 		return nil, nil, Cost{}, fmt.Errorf("the run is of plan %.12s, this one is %.12s", run.Hash, h)
 	}
@@ -98,8 +103,7 @@ func ResultOf(known *topology.Plan, run *coord.Run, fetch func(sum string) ([]by
 		parts = append(parts, ps...)
 	}
 	eng, cost := costs(run)
-	f := &sim.Fabric{Plan: plan}
-	res := f.Finish(ending(run), parts, eng)
+	res := sim.Finish(plan, ending(run), parts, m.dead, eng)
 	if want := run.Digest(); res.Digest != want {
 		return nil, nil, cost, fmt.Errorf("the parts have digest %s, the processes reported %s", res.Digest, want)
 	}
