@@ -78,6 +78,7 @@ type RunSpec struct {
 	Build   string   `json:"build,omitempty"`   // of the leader that accepted it
 	Epoch   int64    `json:"epoch,omitempty"`   // of exported times: the submission, Unix ns
 	Series  bool     `json:"series,omitempty"`  // sample the counters, also where the files do not ask
+	Splits  bool     `json:"splits,omitempty"`  // note the frames of some flows, to split their time
 	// CkptMS is the wall time between checkpoints in milliseconds, 0 = 10000,
 	// negative = none.
 	CkptMS int `json:"ckpt_ms,omitempty"`

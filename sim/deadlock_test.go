@@ -76,7 +76,11 @@ func TestSC36Instant(t *testing.T) {
 			t.Errorf("findings %v", res.Findings)
 		}
 		late, parts := NewDeadlocks(p), fab.Parts(p.Run.At) // whose waits meet only at the end
-		late.Look(fab.Waits(p.Run.At, true))
+		waits := fab.Waits(p.Run.At, true)
+		if again := fab.Waits(p.Run.At, false); len(waits) != 4 || len(again) != 0 {
+			t.Errorf("%d of 4 switches told their waits, %d again", len(waits), len(again))
+		}
+		late.Look(waits)
 		late.place(parts)
 		if got := partOf(parts, "s1").Deadlocks; len(got) != 1 || got[0].AtNS != want[0].AtNS {
 			t.Errorf("from parts: %v, want %v", got, want)

@@ -11,6 +11,7 @@ import (
 	"github.com/rocemu/rocemu/coord/emu"
 	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/sim"
+	flowtime "github.com/rocemu/rocemu/telemetry/split"
 	"github.com/rocemu/rocemu/topology"
 	"github.com/spf13/cobra"
 )
@@ -46,7 +47,7 @@ func (a *app) submitRun(ctx context.Context, files []string, f *submitFlags) err
 		return err
 	}
 	s := specOf(l.plan)
-	s.Members, s.Batch, s.Pause, s.Series = f.Members, f.Batch, f.Pause, true
+	s.Members, s.Batch, s.Pause, s.Series, s.Splits = f.Members, f.Batch, f.Pause, true, true
 	if f.Checkpoint != "" {
 		d, err := topology.ParseDuration(f.Checkpoint)
 		if err != nil {
@@ -197,6 +198,9 @@ func (a *app) collect(ctx context.Context, c *client.Client, g *gathering) (*rep
 		return nil, exitError{report.ExitFailed, err}
 	}
 	g.cost = cost
+	if g.events && g.watch.unsplit != nil {
+		fmt.Fprintf(a.err, "warning: no %s: %v\n", flowtime.FileName, g.watch.unsplit)
+	}
 	res.Detail.Resolved = plan.Resolved()
 	warn(res, topology.Lint(plan))
 	if g.interrupted != nil && g.interrupted() && cutShort(res) {

@@ -10,6 +10,7 @@ import (
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/report/counters"
 	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/telemetry/split"
 	"github.com/rocemu/rocemu/topology"
 )
 
@@ -21,12 +22,15 @@ type Notes struct {
 	// it is of; last says that it is the run's end.
 	Records func([]record.Record)
 	Sample  func(s *counters.Snapshot, last bool)
+	// Split takes the frames of watched flows, where the run notes them.
+	Split *split.Watcher
 
 	plan    *topology.Plan
 	dead    *sim.Deadlocks
 	devices []string
 	shares  []shareNotes
 	done    uint64 // entries up to it were handed out
+	unseen  uint64 // sightings that are missing
 	rec     []record.Record
 	snap    counters.Snapshot
 }
@@ -36,6 +40,7 @@ type shareNotes struct {
 	upTo    uint64
 	entries []entry // after Notes.done, in order
 	points  []counters.Point
+	seen    uint64 // sightings handed out, and missing
 }
 
 // NewNotes is for a run of that many shares.
@@ -109,6 +114,10 @@ func (m *Notes) group(n uint64, ends bool) error {
 					return fmt.Errorf("share %d: %w", i, errNotes)
 				}
 				waits = append(waits, e.waits...)
+			case entrySightings:
+				if err := m.sight(s, e); err != nil {
+					return fmt.Errorf("share %d: %w", i, err)
+				}
 			default:
 				sampled, m.snap.At = true, e.at
 				if err := s.apply(e); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/coord"
 	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/telemetry/split"
 	"github.com/rocemu/rocemu/topology"
 )
 
@@ -158,6 +159,9 @@ func (m *Model) Build(s *coord.RunSpec, hosted func(int32) bool, workers int) (c
 	}
 	x := &share{f: f, base: len(p.Faults)}
 	x.notes.begin(&own, s.Series || p.Telem.Interval > 0)
+	if w := split.New(p); w != nil && s.Splits {
+		x.notes.spotter.taps = w.Tap(f)
+	}
 	f.Engine.Observe = x.observe
 	return x, nil
 }

@@ -22,6 +22,7 @@ type noter struct {
 	looks   *sim.Sampler // when waits are noted
 	anew    bool         // of every switch: what is in the log is not known
 	waited  bool         // waits were noted since the last batch of records
+	spotter spotter
 }
 
 // begin decides when what is noted.
@@ -35,6 +36,7 @@ func (t *noter) begin(p *topology.Plan, series bool) {
 // between notes what is due before window n. Records come in the batches in
 // which one process would drain them.
 func (t *noter) between(f *sim.Fabric, start clock.Time, n uint64) {
+	t.spotter.read()
 	if at, ok := t.looks.Due(start); ok {
 		t.waits(f, at, n+1)
 	}
@@ -76,10 +78,20 @@ func (t *noter) records(f *sim.Fabric, n uint64) {
 		t.log.records(n, t.rec)
 	}
 	t.waited = false
+	t.spotter.flush(&t.log, n)
+}
+
+// take hands over what was noted and not handed over yet, right before window n:
+// a checkpoint keeps nothing of what was seen.
+func (t *noter) take(n uint64) []byte {
+	t.spotter.flush(&t.log, n+1)
+	return t.log.take()
 }
 
 // finish notes what there is at the end of a run. Its result is of at.
 func (t *noter) finish(f *sim.Fabric, end, at clock.Time, n uint64) {
+	t.log.ends = true
+	t.spotter.read()
 	t.waits(f, end, n+1)
 	if t.sampler != nil && t.sampler.Count > 0 {
 		t.sample(f, at, n+1)
@@ -102,7 +114,7 @@ func (t *noter) keep() []byte {
 	if t.waited {
 		waited = 1
 	}
-	b = binary.AppendUvarint(b, waited)
+	b = binary.AppendUvarint(binary.AppendUvarint(b, waited), t.spotter.told)
 	for _, s := range t.samplers() {
 		for _, v := range s.State() {
 			b = binary.AppendVarint(b, v)
@@ -115,7 +127,10 @@ func (t *noter) keep() []byte {
 func (t *noter) resume(b []byte, n uint64) error {
 	t.log.base, t.anew = n+1, true
 	c := cursor{b: b}
-	t.upTo, t.waited = c.uint(), c.uint() > 0
+	t.upTo, t.waited, t.spotter.told = c.uint(), c.uint() > 0, c.uint()
+	if t.spotter.taps != nil {
+		t.spotter.taps.Skip()
+	}
 	for _, s := range t.samplers() {
 		s.SetState([4]int64{c.int(), c.int(), c.int(), c.int()})
 	}

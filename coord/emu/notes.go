@@ -11,11 +11,12 @@ import (
 	"github.com/rocemu/rocemu/nodes/fabric"
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/report/counters"
+	"github.com/rocemu/rocemu/telemetry/split"
 )
 
 // A share's notes are a log of entries: the exceptional records of its devices,
-// batch by batch, samples of their counters, and what their switches wait for.
-// Entries bear the number of the
+// batch by batch, samples of their counters, what their switches wait for, and
+// frames of watched flows. Entries bear the number of the
 // window before which they were made. Windows are the same in every process,
 // so entries of one number from all shares are what one process would have
 // noted there; see [Notes]. (An entry's number is the window's plus 1: 0 is
@@ -24,10 +25,11 @@ import (
 
 // Kinds of entries.
 const (
-	entryRecords = 'R' // a batch as package record writes it
-	entryFull    = 'F' // a sample: all points
-	entryDiff    = 'D' // a sample: what changed since the one before
-	entryWaits   = 'W' // what changed in the waits of switches
+	entryRecords   = 'R' // a batch as package record writes it
+	entryFull      = 'F' // a sample: all points
+	entryDiff      = 'D' // a sample: what changed since the one before
+	entryWaits     = 'W' // what changed in the waits of switches
+	entrySightings = 'S' // frames of watched flows that crossed cables
 )
 
 const (
@@ -55,11 +57,12 @@ type noteLog struct {
 	kept     int     // bytes of all
 	base     uint64  // entries up to it are not here
 	lost     uint64  // entries left out
+	ends     bool    // the run is over: what comes now is noted in any case
 }
 
 // open starts an entry; what follows is appended to raw.
 func (l *noteLog) open(kind byte, n uint64) bool {
-	if l.wait > maxUntaken {
+	if l.wait > maxUntaken && !l.ends {
 		l.lost++
 		return false
 	}
@@ -175,6 +178,8 @@ type entry struct {
 	points []counters.Point // full
 	diff   []change
 	waits  []fabric.WaitState
+	first  uint64 // of seen: how many came before
+	seen   []split.Sighting
 }
 
 type change struct {
@@ -224,6 +229,8 @@ func entries(raw []byte, visit func(e *entry) error) (err error) {
 			r.sample(&e)
 		case entryWaits:
 			r.waits(&e)
+		case entrySightings:
+			r.sightings(&e)
 		default:
 			return errNotes
 		}

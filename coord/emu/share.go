@@ -63,7 +63,7 @@ func (s *share) Parts(end, at clock.Time) ([]byte, error) {
 }
 
 // TakeNotes implements coord.Noter.
-func (s *share) TakeNotes() []byte { return s.notes.log.take() }
+func (s *share) TakeNotes() []byte { return s.notes.take(s.f.Engine.Windows()) }
 
 // Keep implements coord.Noter: how far the notes are.
 func (s *share) Keep() []byte { return s.notes.keep() }
