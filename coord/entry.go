@@ -47,21 +47,22 @@ type Entry struct {
 	Kind Kind   `json:"kind"`
 	Run  string `json:"run,omitempty"` // the run it is for; another current run refuses it
 
-	Spec   *RunSpec   `json:"spec,omitempty"`
-	Member *Member    `json:"member,omitempty"`
-	Slots  []Slot     `json:"slots,omitempty"` // place
-	Owner  []int32    `json:"owner,omitempty"` // place: slot by device
-	Hash   string     `json:"hash,omitempty"`  // place: of the resolved plan
-	Slot   int        `json:"slot,omitempty"`  // move, done
-	Inc    uint64     `json:"inc,omitempty"`   // done; fail and rollback when a slot says so
-	To     string     `json:"to,omitempty"`    // move
-	At     clock.Time `json:"at,omitempty"`    // grant end; wanted instant of fault, stop, checkpoint
-	Fault  *Fault     `json:"fault,omitempty"`
-	Pace   *Pace      `json:"pace,omitempty"`
-	Ckpt   *Ckpt      `json:"ckpt,omitempty"`
-	Name   string     `json:"name,omitempty"` // ckpt-plan: keep under this name
-	Done   *Done      `json:"done,omitempty"`
-	Why    string     `json:"why,omitempty"`
+	Spec   *RunSpec       `json:"spec,omitempty"`
+	Member *Member        `json:"member,omitempty"`
+	Slots  []Slot         `json:"slots,omitempty"`  // place
+	Owner  []int32        `json:"owner,omitempty"`  // place: slot by device
+	Hash   string         `json:"hash,omitempty"`   // place: of the resolved plan
+	Window clock.Duration `json:"window,omitempty"` // place: of the resolved plan
+	Slot   int            `json:"slot,omitempty"`   // move, done
+	Inc    uint64         `json:"inc,omitempty"`    // done; fail and rollback when a slot says so
+	To     string         `json:"to,omitempty"`     // move
+	At     clock.Time     `json:"at,omitempty"`     // grant end; wanted instant of fault, stop, checkpoint
+	Fault  *Fault         `json:"fault,omitempty"`
+	Pace   *Pace          `json:"pace,omitempty"`
+	Ckpt   *Ckpt          `json:"ckpt,omitempty"`
+	Name   string         `json:"name,omitempty"` // ckpt-plan: keep under this name
+	Done   *Done          `json:"done,omitempty"`
+	Why    string         `json:"why,omitempty"`
 }
 
 // RunSpec is a run as submitted: the text of its files, so that every process
@@ -78,6 +79,7 @@ type RunSpec struct {
 	Build   string   `json:"build,omitempty"`   // of the leader that accepted it
 	Epoch   int64    `json:"epoch,omitempty"`   // of exported times: the submission, Unix ns
 	Series  bool     `json:"series,omitempty"`  // sample the counters, also where the files do not ask
+	Splits  bool     `json:"splits,omitempty"`  // note the frames of some flows, to split their time
 	// CkptMS is the wall time between checkpoints in milliseconds, 0 = 10000,
 	// negative = none.
 	CkptMS int `json:"ckpt_ms,omitempty"`

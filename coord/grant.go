@@ -119,6 +119,15 @@ func (g *granter) lag(r *Run, m clock.Time) clock.Duration {
 	return max(0, r.Grant.Sub(m))
 }
 
+// window is the length of a run's windows. Whoever leads has it from the ledger,
+// also who did not place the run.
+func (r *Run) window() clock.Duration {
+	if r.Window > 0 {
+		return r.Window
+	}
+	return clock.Microsecond // placed by a build that did not say
+}
+
 // grant keeps virtual time going.
 func (l *leader) grant() {
 	var run Run
@@ -132,11 +141,7 @@ func (l *leader) grant() {
 	if !ok {
 		return
 	}
-	w := clock.Microsecond
-	if l.placed != nil && l.placeID == run.Spec.ID {
-		w = l.placed.Window
-	}
-	if end := l.grants.next(time.Now(), &run, w, l.front(&run)); end > run.Grant {
+	if end := l.grants.next(time.Now(), &run, run.window(), l.front(&run)); end > run.Grant {
 		l.commit(&Entry{Kind: KindGrant, Run: run.Spec.ID, At: end})
 	}
 }

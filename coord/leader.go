@@ -344,7 +344,7 @@ func (l *leader) place() {
 		}
 		return
 	}
-	l.commit(&Entry{Kind: KindPlace, Run: spec.ID, Owner: owner, Slots: slots, Hash: l.placed.Hash})
+	l.commit(&Entry{Kind: KindPlace, Run: spec.ID, Owner: owner, Slots: slots, Hash: l.placed.Hash, Window: l.placed.Window})
 }
 
 func (l *leader) resolved(d layoutDone) {

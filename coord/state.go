@@ -34,22 +34,23 @@ type State struct {
 
 // Run is the current run.
 type Run struct {
-	Spec   RunSpec    `json:"spec"`
-	Phase  Phase      `json:"phase"`
-	Why    string     `json:"why,omitempty"`
-	Hash   string     `json:"hash,omitempty"` // of the plan, as the leader resolved it
-	Owner  []int32    `json:"owner,omitempty"`
-	Slots  []Slot     `json:"slots,omitempty"`
-	Grant  clock.Time `json:"grant"`
-	Paused bool       `json:"paused,omitempty"`
-	StepTo clock.Time `json:"step_to,omitempty"`
-	Pace   Pace       `json:"pace"`
-	Faults []Fault    `json:"faults,omitempty"`
-	StopAt clock.Time `json:"stop_at"`
-	Plan   *Ckpt      `json:"plan,omitempty"`  // checkpoint under way
-	Ckpts  []Ckpt     `json:"ckpts,omitempty"` // committed, oldest first
-	Start  *Ckpt      `json:"start,omitempty"` // a snapshot the run began from
-	Moves  int        `json:"moves"`           // times a slot changed its owner
+	Spec   RunSpec        `json:"spec"`
+	Phase  Phase          `json:"phase"`
+	Why    string         `json:"why,omitempty"`
+	Hash   string         `json:"hash,omitempty"`   // of the plan, as the leader resolved it
+	Window clock.Duration `json:"window,omitempty"` // of the plan; grants are counted in it
+	Owner  []int32        `json:"owner,omitempty"`
+	Slots  []Slot         `json:"slots,omitempty"`
+	Grant  clock.Time     `json:"grant"`
+	Paused bool           `json:"paused,omitempty"`
+	StepTo clock.Time     `json:"step_to,omitempty"`
+	Pace   Pace           `json:"pace"`
+	Faults []Fault        `json:"faults,omitempty"`
+	StopAt clock.Time     `json:"stop_at"`
+	Plan   *Ckpt          `json:"plan,omitempty"`  // checkpoint under way
+	Ckpts  []Ckpt         `json:"ckpts,omitempty"` // committed, oldest first
+	Start  *Ckpt          `json:"start,omitempty"` // a snapshot the run began from
+	Moves  int            `json:"moves"`           // times a slot changed its owner
 }
 
 // Saved is a named snapshot with what is needed to go on from it.
@@ -289,6 +290,7 @@ func (r *Run) place(e *Entry) Result {
 		}
 	}
 	r.Slots, r.Owner, r.Hash, r.Phase = append([]Slot(nil), e.Slots...), e.Owner, e.Hash, Running
+	r.Window = e.Window
 	for i := range r.Slots {
 		r.Slots[i].Inc, r.Slots[i].Done = 1, nil
 	}

@@ -288,6 +288,30 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
+// Whoever leads knows the length of a run's windows from the ledger.
+func TestWindowIsInTheLedger(t *testing.T) {
+	for _, w := range []clock.Duration{0, 7 * clock.Nanosecond} {
+		s := NewState()
+		s.Apply(&Entry{Kind: KindSubmit, Spec: &RunSpec{ID: "r", Files: []File{{Name: "f", Text: "x"}}}})
+		s.Apply(&Entry{Kind: KindPlace, Run: "r", Hash: "h", Window: w, Owner: []int32{0}, Slots: []Slot{{Owner: "a"}}})
+		b, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again State
+		if err := json.Unmarshal(b, &again); err != nil || again.Run == nil {
+			t.Fatalf("%v: %s", err, b)
+		}
+		want := w
+		if w == 0 {
+			want = clock.Microsecond // of a build that did not say
+		}
+		if got := again.Run.window(); got != want {
+			t.Errorf("window %v, want %v", got, want)
+		}
+	}
+}
+
 func TestGranter(t *testing.T) {
 	r := &Run{Spec: RunSpec{ID: "r"}, StopAt: clock.Never, Pace: Pace{0, 1}}
 	var g granter

@@ -32,9 +32,6 @@ type Part struct {
 	Faults        []FaultPart
 	Deadlocks     []Deadlock
 	Findings      []Finding
-	// Waits is, in a run of several processes, the switch's part of the wait-for
-	// graph at the end, as package sim encodes it.
-	Waits []byte
 }
 
 // FaultPart is what a device knows of a fault: hits, and when it ended (Never

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"bytes"
-	"encoding/gob"
 	"fmt"
 	"strings"
 
@@ -16,112 +14,85 @@ import (
 // maxDeadlocks bounds the cycles that a result lists.
 const maxDeadlocks = 1000
 
-// deadlocks is what a run knows of deadlocks. A process that hosts every
-// switch watches them between windows and so also sees those that a watchdog
-// breaks. In a run of several processes each part carries its switch's waits
-// at the end, and the deadlocks that stand then are found when the parts meet.
-type deadlocks struct {
-	watch *fabric.DeadlockWatch // nil when some switch runs elsewhere
+// Deadlocks is what is known of a run's deadlocks. It is told what switches wait
+// for, at the instants of [Looks], whichever processes they run in: one process
+// tells it all by itself, several note it and it is put together by window.
+type Deadlocks struct {
+	plan  *topology.Plan
+	watch *fabric.DeadlockWatch
 	found []fabric.Deadlock
 	told  int // found[:told] went into the records
 }
 
-// watchDeadlocks starts the watch if all switches are here.
-func (f *Fabric) watchDeadlocks() {
-	var sws []*fabric.Switch
-	for i := range f.Plan.Devices {
-		if f.Plan.Devices[i].Switch == nil {
-			continue
-		}
-		n, ok := f.Nodes[i].(*switchNode)
-		if !ok {
-			return
-		}
-		sws = append(sws, n.Switch)
-	}
-	f.dead.watch = fabric.NewDeadlockWatch(f.Plan, sws)
+// NewDeadlocks is for a run of which nothing is known yet.
+func NewDeadlocks(plan *topology.Plan) *Deadlocks {
+	return &Deadlocks{plan: plan, watch: fabric.NewDeadlockWatch(plan)}
 }
 
-// looks is when a run is searched for deadlocks: at instants that follow from
+// Looks is when a run is searched for deadlocks: at instants that follow from
 // the plan alone, so that what is found of those that a fault or a watchdog
 // breaks does not depend on how the run is cut into windows.
-func (f *Fabric) looks() *Sampler { return Every(4 * f.Plan.Settle) }
+func Looks(p *topology.Plan) *Sampler { return Every(4 * p.Settle) }
 
-// look notes the deadlocks that stand at now.
-func (f *Fabric) look(now clock.Time) {
-	if d := &f.dead; d.watch != nil && len(d.found) < maxDeadlocks {
-		d.found = append(d.found, d.watch.Look(now)...)
+// Look takes what changed in the waits of switches, all of one instant, and
+// notes the deadlocks that stand then.
+func (d *Deadlocks) Look(changed []fabric.WaitState) {
+	for _, s := range changed {
+		d.watch.Set(s)
+	}
+	if len(changed) > 0 && len(d.found) < maxDeadlocks {
+		d.found = append(d.found, d.watch.Look()...)
 	}
 }
 
-// deadlockRecords appends a note for each deadlock not told yet; X is the
-// number of queues in the cycle, the place its first.
-func (f *Fabric) deadlockRecords(dst []record.Record) []record.Record {
-	for _, d := range f.dead.found[f.dead.told:] {
-		n := d.Cycle[0]
-		dst = append(dst, record.Record{At: d.At, Kind: record.Deadlock, Dev: n.Dev, Port: n.Port, Prio: n.Prio, X: int64(len(d.Cycle))})
+// Records appends a note for each deadlock not told yet; X is the number of
+// queues in the cycle, the place its first.
+func (d *Deadlocks) Records(dst []record.Record) []record.Record {
+	for _, x := range d.found[d.told:] {
+		n := x.Cycle[0]
+		dst = append(dst, record.Record{At: x.At, Kind: record.Deadlock, Dev: n.Dev, Port: n.Port, Prio: n.Prio, X: int64(len(x.Cycle))})
 	}
-	f.dead.told = len(f.dead.found)
+	d.told = len(d.found)
 	return dst
 }
 
-// addDeadlocks puts what was found into the parts of the devices where the
-// cycles start; without a watch, the waits into every switch's part.
-func (f *Fabric) addDeadlocks(parts []*report.Part, end clock.Time) {
-	f.look(end)
-	if f.dead.watch != nil {
-		placeDeadlocks(f.Plan, parts, f.dead.found)
-		return
-	}
-	for i, n := range f.Nodes {
-		s, ok := n.(*switchNode)
-		if !ok {
-			continue
-		}
-		w := s.Waits(end)
-		if len(w.Groups) == 0 {
-			continue
-		}
-		var b bytes.Buffer
-		if err := gob.NewEncoder(&b).Encode(&w); err != nil {
-			panic(fmt.Sprintf("sim: waits of %s: %v", f.Plan.Devices[i].Name, err))
-		}
-		if p := partOf(parts, f.Plan.Devices[i].Name); p != nil {
-			p.Waits = b.Bytes()
+// waiting makes what tells the waits of the hosted switches.
+func (f *Fabric) waiting() *fabric.Waiting {
+	var sws []*fabric.Switch
+	for _, n := range f.Nodes {
+		if s, ok := n.(*switchNode); ok {
+			sws = append(sws, s.Switch)
 		}
 	}
+	return fabric.NewWaiting(f.Plan, sws)
 }
 
-// joinWaits finds the deadlocks that stand at the end in the parts of several
-// processes.
-func joinWaits(plan *topology.Plan, parts []*report.Part) error {
-	var ws []fabric.WaitState
-	for _, p := range parts {
-		if len(p.Waits) == 0 {
-			continue
-		}
-		var w fabric.WaitState
-		if err := gob.NewDecoder(bytes.NewReader(p.Waits)).Decode(&w); err != nil {
-			return fmt.Errorf("waits of %s: %w", p.Device, err)
-		}
-		ws = append(ws, w)
+// Waits returns what the hosted switches wait for at now, where it changed since
+// the last call; anew where that is not known: after a restore.
+func (f *Fabric) Waits(now clock.Time, anew bool) []fabric.WaitState {
+	if anew {
+		f.waits.Forget()
 	}
-	placeDeadlocks(plan, parts, fabric.Deadlocks(plan, ws))
-	return nil
+	return f.waits.Changed(now)
 }
 
-func placeDeadlocks(plan *topology.Plan, parts []*report.Part, found []fabric.Deadlock) {
-	for i := range found {
-		d := &found[i]
-		names := d.Names(plan)
-		p := partOf(parts, plan.Devices[d.Cycle[0].Dev].Name)
+// look notes the deadlocks that stand at now, all switches being here.
+func (f *Fabric) look(now clock.Time) { f.dead.Look(f.Waits(now, false)) }
+
+// place puts what was found into the parts of the devices where the cycles
+// start.
+func (d *Deadlocks) place(parts []*report.Part) {
+	for i := range d.found {
+		x := &d.found[i]
+		names := x.Names(d.plan)
+		p := partOf(parts, d.plan.Devices[x.Cycle[0].Dev].Name)
 		if p == nil {
 			continue
 		}
-		p.Deadlocks = append(p.Deadlocks, report.Deadlock{AtNS: report.NS(d.At), Cycle: names})
+		p.Deadlocks = append(p.Deadlocks, report.Deadlock{AtNS: report.NS(x.At), Cycle: names})
 		p.Findings = append(p.Findings, report.Finding{
 			Code: "deadlock", Where: names[0],
-			Text: fmt.Sprintf("PFC deadlock since %v: each of %s -> %s waits for the next; only dropping frames (a watchdog) ends it", d.At, strings.Join(names, " -> "), names[0]),
+			Text: fmt.Sprintf("PFC deadlock since %v: each of %s -> %s waits for the next; only dropping frames (a watchdog) ends it", x.At, strings.Join(names, " -> "), names[0]),
 		})
 	}
 }

@@ -75,11 +75,13 @@ func TestSC36Instant(t *testing.T) {
 		if !slices.ContainsFunc(res.Findings, func(f report.Finding) bool { return f.Code == "deadlock" && f.Where == "s1:2/3" }) {
 			t.Errorf("findings %v", res.Findings)
 		}
-		fab.dead = deadlocks{} // as if some switch ran elsewhere
-		parts := fab.Parts(p.Run.At)
-		if err := joinWaits(p, parts); err != nil {
-			t.Fatal(err)
+		late, parts := NewDeadlocks(p), fab.Parts(p.Run.At) // whose waits meet only at the end
+		waits := fab.Waits(p.Run.At, true)
+		if again := fab.Waits(p.Run.At, false); len(waits) != 4 || len(again) != 0 {
+			t.Errorf("%d of 4 switches told their waits, %d again", len(waits), len(again))
 		}
+		late.Look(waits)
+		late.place(parts)
 		if got := partOf(parts, "s1").Deadlocks; len(got) != 1 || got[0].AtNS != want[0].AtNS {
 			t.Errorf("from parts: %v, want %v", got, want)
 		}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"runtime"
 	"slices"
 	"syscall"
@@ -22,20 +21,14 @@ const (
 func cores() int { return runtime.GOMAXPROCS(0) }
 
 // observer returns the engine's hook for deadlocks, progress, records and
-// samples, nil when there is nothing to do.
+// samples.
 func (f *Fabric) observer(o *Options) func(clock.Time, uint64) {
-	if o.Progress == nil && o.Records == nil && o.Sample == nil && o.Between == nil && f.dead.watch == nil {
-		return nil
-	}
-	last, batches, looks := time.Now(), Batches(f.Plan), f.looks()
+	last, batches, looks := time.Now(), Batches(f.Plan), Looks(f.Plan)
 	return func(start clock.Time, n uint64) {
-		cut := clock.Never
-		if f.dead.watch != nil {
-			if t, ok := looks.Due(start); ok {
-				f.look(t)
-			}
-			cut = looks.Next()
+		if t, ok := looks.Due(start); ok {
+			f.look(t)
 		}
+		cut := looks.Next()
 		if o.Sample != nil {
 			if t, ok := o.Sampler.Due(start); ok {
 				o.Sample(t, f)
@@ -96,7 +89,7 @@ func (f *Fabric) TakeRecords(dst []record.Record) []record.Record {
 		}
 	}
 	made := len(dst)
-	dst = f.deadlockRecords(dst)
+	dst = f.dead.Records(dst)
 	f.sortRecords(dst[from:], len(dst) == made)
 	return dst
 }
@@ -115,9 +108,7 @@ func (f *Fabric) sortRecords(recs []record.Record, numbered bool) {
 		first, last = min(first, recs[i].At), max(last, recs[i].At)
 	}
 	if !numbered || len(recs) >= 1<<bits || last-first >= 1<<(63-bits) {
-		slices.SortFunc(recs, func(a, b record.Record) int {
-			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Dev, b.Dev), cmp.Compare(a.Seq, b.Seq))
-		})
+		slices.SortFunc(recs, record.Compare)
 		return
 	}
 	f.keys = f.keys[:0]

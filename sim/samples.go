@@ -25,10 +25,27 @@ func (f *Fabric) Samples(end clock.Time) []Sample {
 		}
 		var p report.Part
 		n.Fill(&p, end)
-		for i := range p.Samples.Flow {
-			out = append(out, Sample{p.Samples.Flow[i], p.Samples.Start[i], p.Samples.End[i], p.Samples.Status[i]})
-		}
+		out = appendSamples(out, &p)
 	}
+	return sortSamples(out)
+}
+
+// SamplesOf is the same from the parts of a run.
+func SamplesOf(parts []*report.Part) (out []Sample) {
+	for _, p := range parts {
+		out = appendSamples(out, p)
+	}
+	return sortSamples(out)
+}
+
+func appendSamples(out []Sample, p *report.Part) []Sample {
+	for i := range p.Samples.Flow {
+		out = append(out, Sample{p.Samples.Flow[i], p.Samples.Start[i], p.Samples.End[i], p.Samples.Status[i]})
+	}
+	return out
+}
+
+func sortSamples(out []Sample) []Sample {
 	slices.SortStableFunc(out, func(a, b Sample) int {
 		return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.Flow, b.Flow))
 	})

@@ -23,7 +23,7 @@ import (
 
 const (
 	saveMagic   = "ROCEMU\x00\x01"
-	saveVersion = 1
+	saveVersion = 2
 	maxSaved    = 1 << 34 // bytes, unpacked
 )
 

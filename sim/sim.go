@@ -13,6 +13,7 @@ import (
 	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/actors/mem"
 	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/fabric"
 	"github.com/rocemu/rocemu/nodes/fault"
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/report"
@@ -96,7 +97,8 @@ type Fabric struct {
 	rec      []record.Record
 	keys     []uint64        // of sortRecords
 	unsorted []record.Record // of sortRecords
-	dead     deadlocks
+	dead     *Deadlocks
+	waits    *fabric.Waiting
 }
 
 // Build makes the actors of the hosted devices and the engine over them. A nil
@@ -138,7 +140,7 @@ func Build(plan *topology.Plan, hosted func(dev int32) bool, workers int) (*Fabr
 	if len(plan.Devices) >= hugeDevices {
 		mem.Huge()
 	}
-	f.watchDeadlocks()
+	f.dead, f.waits = NewDeadlocks(plan), f.waiting()
 	for i := range plan.Faults {
 		if err := f.Schedule(&plan.Faults[i], int32(i)); err != nil {
 			e.Close()
@@ -250,7 +252,6 @@ func (f *Fabric) Parts(end clock.Time) []*report.Part {
 		p.FrameHops, p.Events = st.Hops, st.Events
 		out = append(out, p)
 	}
-	f.addDeadlocks(out, end)
 	return out
 }
 
@@ -321,17 +322,18 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 	return r, nil
 }
 
-// Finish makes the result of a run from all parts.
+// Finish makes the result of a run in this process.
 func (f *Fabric) Finish(res actors.Result, parts []*report.Part, eng report.Engine) *report.Result {
-	end := verdict(f.Plan, res)
-	meta := Meta(f.Plan)
-	if f.dead.watch == nil {
-		if err := joinWaits(f.Plan, parts); err != nil {
-			end.Verdict, end.Reason = report.Failed, err.Error()
-		}
-	}
-	r := report.Merge(parts, meta, end, eng, Digest(f.Plan, parts))
-	victims(f.Plan, r)
+	f.look(res.At)
+	return Finish(f.Plan, res, parts, f.dead, eng)
+}
+
+// Finish makes the result of a run from all parts and what is known of its
+// deadlocks.
+func Finish(plan *topology.Plan, res actors.Result, parts []*report.Part, dead *Deadlocks, eng report.Engine) *report.Result {
+	dead.place(parts)
+	r := report.Merge(parts, Meta(plan), verdict(plan, res), eng, Digest(plan, parts))
+	victims(plan, r)
 	return r
 }
 

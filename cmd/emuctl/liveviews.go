@@ -125,7 +125,12 @@ func (r *liveRun) final(ctx context.Context) (*counters.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, _, _, err := emu.Result(run, func(sum string) ([]byte, error) { return r.c.Blob(ctx, sum) })
+	parts, err := emu.Parts(run, func(sum string) ([]byte, error) { return r.c.Blob(ctx, sum) })
+	if err != nil {
+		return nil, err
+	}
+	none := emu.NewNotes(r.plan, len(run.Slots)) // counters are not in them
+	res, _, _, err := emu.ResultOf(r.plan, run, none, parts)
 	if err != nil {
 		return nil, err
 	}

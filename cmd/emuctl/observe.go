@@ -27,14 +27,12 @@ import (
 	"github.com/rocemu/rocemu/topology"
 )
 
-// maxTapped bounds the cables of a fabric whose flows' time is split.
-const maxTapped = 512
-
 // watcher observes one run: chains, series, exports.
 type watcher struct {
 	*telemetry.Session
 	caps   *sim.Captures
 	split  *flowtime.Watcher
+	taps   *flowtime.Taps
 	splits []flowtime.Split
 	push   *metrics.Pusher
 	pushed *report.Pushed // account of push, once it has ended
@@ -71,12 +69,15 @@ func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher
 		if err == nil && len(plan.Capture) > 0 {
 			w.caps, err = sim.NewCaptures(f, plan.Capture, createFile)
 		}
-		if out && len(plan.Cables) <= maxTapped {
-			w.split = flowtime.New(f)
+		if w.split != nil {
+			w.taps = w.split.Tap(f)
 		}
 		return err
 	}
-	if out && len(plan.Cables) <= maxTapped || len(plan.Capture) > 0 {
+	if out {
+		w.split = flowtime.New(plan)
+	}
+	if w.split != nil || len(plan.Capture) > 0 {
 		w.hookTaps(o)
 	}
 	if out || plan.Telem.Interval > 0 || w.served() {
@@ -138,10 +139,13 @@ func (w *watcher) hookTaps(o *sim.Options) {
 			w.caps.Between(start, n)
 		}
 		if w.split != nil {
-			w.split.Between()
+			w.sight()
 		}
 	}
 }
+
+// sight takes the frames of watched flows that crossed cables.
+func (w *watcher) sight() { w.taps.Read(func(s *flowtime.Sighting) { w.split.See(s) }) }
 
 // createFile opens an output; "-" is standard output.
 func createFile(name string) (io.WriteCloser, error) {
@@ -293,6 +297,7 @@ func (w *watcher) finish(r *report.Result) error {
 		w.take(clock.Time(r.VirtualNS), w.fabric)
 	}
 	if w.split != nil {
+		w.sight()
 		w.splits = w.split.Finish(w.fabric.Samples(clock.Time(r.VirtualNS)))
 	}
 	w.end()

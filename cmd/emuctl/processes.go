@@ -129,7 +129,7 @@ func spread(plan *topology.Plan, s string, o *coord.LocalOptions) error {
 func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *emu.Model, plan *topology.Plan, f *runFlags, n int, g *gathering) (*report.Result, error) {
 	s := specOf(plan)
 	s.Members, s.Batch = n, plan.Run.Until != topology.UntilStopped && !f.Interact
-	s.ID, s.Series = client.NewID(), f.Out != "" || !f.sinks(plan).none()
+	s.ID, s.Series, s.Splits = client.NewID(), f.Out != "" || !f.sinks(plan).none(), f.Out != ""
 	var extra []topology.Fault // drawn by --chaos: the text submitted has them not
 	if f.Chaos != nil {
 		extra, g.known = plan.Faults[planned(plan):], nil

@@ -11,6 +11,7 @@ import (
 	"github.com/rocemu/rocemu/coord/emu"
 	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/sim"
+	flowtime "github.com/rocemu/rocemu/telemetry/split"
 	"github.com/rocemu/rocemu/topology"
 	"github.com/spf13/cobra"
 )
@@ -46,7 +47,7 @@ func (a *app) submitRun(ctx context.Context, files []string, f *submitFlags) err
 		return err
 	}
 	s := specOf(l.plan)
-	s.Members, s.Batch, s.Pause, s.Series = f.Members, f.Batch, f.Pause, true
+	s.Members, s.Batch, s.Pause, s.Series, s.Splits = f.Members, f.Batch, f.Pause, true, true
 	if f.Checkpoint != "" {
 		d, err := topology.ParseDuration(f.Checkpoint)
 		if err != nil {
@@ -178,27 +179,27 @@ func (a *app) collect(ctx context.Context, c *client.Client, g *gathering) (*rep
 		}
 	}
 	fetch := func(sum string) ([]byte, error) { return c.Blob(ctx, sum) }
-	res, plan, cost, err := emu.ResultOf(g.known, run, fetch)
-	if err != nil {
-		return nil, exitError{report.ExitFailed, err}
-	}
-	g.cost = cost
 	if g.watch == nil && g.follow != nil { // it ended before anybody looked
 		g.watch = watchSpread(g.known, g.follow.w, len(run.Slots), g.events)
 	}
 	if g.watch == nil {
 		var to sinks
 		if g.collector {
-			to.collector = plan.Telem.OTLP
+			to.collector = g.known.Telem.OTLP
 		}
-		w, err := newWatcher(plan, epochOf(run), to)
+		w, err := newWatcher(g.known, epochOf(run), to)
 		if err != nil {
 			return nil, err
 		}
 		g.watch = watchSpread(g.known, w, len(run.Slots), g.events)
 	}
-	if err := g.watch.complete(run, res, fetch); err != nil {
+	res, plan, cost, err := g.watch.complete(run, fetch)
+	if err != nil {
 		return nil, exitError{report.ExitFailed, err}
+	}
+	g.cost = cost
+	if g.events && g.watch.unsplit != nil {
+		fmt.Fprintf(a.err, "warning: no %s: %v\n", flowtime.FileName, g.watch.unsplit)
 	}
 	res.Detail.Resolved = plan.Resolved()
 	warn(res, topology.Lint(plan))

@@ -12,7 +12,9 @@ import (
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/report/counters"
+	"github.com/rocemu/rocemu/sim"
 	"github.com/rocemu/rocemu/telemetry/metrics"
+	flowtime "github.com/rocemu/rocemu/telemetry/split"
 	"github.com/rocemu/rocemu/topology"
 )
 
@@ -29,19 +31,24 @@ type spreadWatch struct {
 	far   *coord.RunStatus // as the cluster last said
 	fresh time.Time        // when the last sample came
 	end   *counters.Snapshot
+
+	unsplit error // why the flows' time is not split
 }
 
 // watchSpread observes a run of that many slots.
 func watchSpread(known *topology.Plan, w *watcher, slots int, events bool) *spreadWatch {
 	s := &spreadWatch{watcher: w, known: known, notes: emu.NewNotes(known, slots)}
-	if events {
-		s.log = &eventLog{plan: known}
+	if events { // for an output directory
+		s.log, s.notes.Split = &eventLog{plan: known}, flowtime.New(known)
 	}
 	s.notes.Records = func(b []record.Record) {
 		if s.log != nil {
 			s.log.add(b)
 		}
 		w.Records(b)
+		if s.notes.Split != nil {
+			s.notes.Split.Records(b)
+		}
 	}
 	s.notes.Sample = func(n *counters.Snapshot, last bool) {
 		if last { // its instant is the result's
@@ -113,9 +120,23 @@ func (s *spreadWatch) health() metrics.Health {
 	return h
 }
 
-// complete takes the rest of an ended run's notes and completes its result.
-func (s *spreadWatch) complete(run *coord.Run, res *report.Result, fetch func(sum string) ([]byte, error)) error {
-	err := errors.Join(s.name(run.Faults), s.notes.Collect(run, fetch))
+// complete takes the rest of an ended run's notes and makes its result.
+func (s *spreadWatch) complete(run *coord.Run, fetch func(sum string) ([]byte, error)) (*report.Result, *topology.Plan, emu.Cost, error) {
+	defer s.watcher.end()
+	if err := errors.Join(s.name(run.Faults), s.notes.Collect(run, fetch)); err != nil {
+		return nil, nil, emu.Cost{}, err
+	}
+	parts, err := emu.Parts(run, fetch)
+	if err != nil {
+		return nil, nil, emu.Cost{}, err
+	}
+	if s.splits, s.unsplit = s.notes.Splits(sim.SamplesOf(parts)); !run.Spec.Splits {
+		s.unsplit = errors.New("the run was submitted without noting the frames of flows")
+	}
+	res, plan, cost, err := emu.ResultOf(s.known, run, s.notes, parts)
+	if err != nil {
+		return nil, nil, cost, err
+	}
 	if s.end != nil {
 		s.end.At = clock.Time(res.VirtualNS)
 		s.Snapshot(s.end)
@@ -130,7 +151,7 @@ func (s *spreadWatch) complete(run *coord.Run, res *report.Result, fetch func(su
 	}
 	s.Finish(res)
 	res.Telemetry.Samples = s.pushed
-	return err
+	return res, plan, cost, nil
 }
 
 // epochOf is the instant from which a run's exported times count.
@@ -201,5 +222,11 @@ func lookCounters(ctx context.Context, c *client.Client, plan *topology.Plan, st
 	return s, !client.Together(seen), err
 }
 
-// WriteDir writes the chains.
-func (s *spreadWatch) WriteDir(path string) error { return s.Session.WriteDir(path) }
+// WriteDir writes the chains, and the splits of the flows' time where there are
+// any.
+func (s *spreadWatch) WriteDir(path string) error {
+	if s.unsplit != nil {
+		return s.Session.WriteDir(path)
+	}
+	return s.watcher.WriteDir(path)
+}

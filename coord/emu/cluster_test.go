@@ -22,6 +22,7 @@ import (
 	"github.com/rocemu/rocemu/report/counters"
 	"github.com/rocemu/rocemu/sim"
 	"github.com/rocemu/rocemu/telemetry"
+	"github.com/rocemu/rocemu/telemetry/split"
 	"github.com/rocemu/rocemu/topology"
 )
 
@@ -41,9 +42,14 @@ type watched struct {
 	samples []counters.Snapshot
 	end     counters.Snapshot // of the end
 	res     *report.Result
+	split   *split.Watcher
+	splits  []split.Split
 }
 
-func (w *watched) records(b []record.Record) { w.batches = append(w.batches, slices.Clone(b)) }
+func (w *watched) records(b []record.Record) {
+	w.batches = append(w.batches, slices.Clone(b))
+	w.split.Records(b)
+}
 
 func (w *watched) sample(s *counters.Snapshot) {
 	w.samples = append(w.samples, counters.Snapshot{At: s.At, Devices: s.Devices, Points: slices.Clone(s.Points)})
@@ -63,6 +69,9 @@ func (w *watched) same(t *testing.T, o *watched) {
 	if w.end.At != clock.Time(w.res.VirtualNS) || !reflect.DeepEqual(w.end, o.end) {
 		t.Errorf("the samples of the end differ: at %v and %v, the run ends at %v", w.end.At, o.end.At, clock.Time(w.res.VirtualNS))
 	}
+	if len(w.splits) != 6 || !slices.Equal(w.splits, o.splits) {
+		t.Errorf("splits differ: %+v and %+v", w.splits, o.splits)
+	}
 	if len(w.samples) < 5 || !reflect.DeepEqual(w.samples, o.samples) {
 		t.Errorf("samples differ: %d and %d", len(w.samples), len(o.samples))
 	}
@@ -79,7 +88,8 @@ func plan(t *testing.T) *topology.Plan {
 
 // alone watches the run in one process without a cluster.
 func alone(t *testing.T) *watched {
-	p, w := plan(t), &watched{}
+	p := plan(t)
+	w := &watched{split: split.New(p)}
 	s, err := telemetry.NewSession(p, telemetry.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -92,11 +102,16 @@ func alone(t *testing.T) *watched {
 		w.sample(&n)
 	}
 	var fab *sim.Fabric
-	o.OnBuild = func(f *sim.Fabric) error { fab = f; return nil }
+	var taps *split.Taps
+	see := func(s *split.Sighting) { w.split.See(s) }
+	o.OnBuild = func(f *sim.Fabric) error { fab, taps = f, w.split.Tap(f); return nil }
+	o.Between = func(clock.Time, uint64) { taps.Read(see) }
 	if w.res, err = sim.Run(t.Context(), p, o); err != nil {
 		t.Fatal(err)
 	}
 	fab.Snapshot(clock.Time(w.res.VirtualNS), &w.end)
+	taps.Read(see)
+	w.splits = w.split.Finish(fab.Samples(clock.Time(w.res.VirtualNS)))
 	s.Finish(w.res)
 	return w
 }
@@ -151,7 +166,7 @@ func (c *cluster) must(err error) {
 }
 
 func (c *cluster) submit(members int, edit func(*coord.RunSpec)) (id string) {
-	s := coord.RunSpec{Files: []coord.File{{Name: "lossy.yaml", Text: lossy}}, Members: members, Series: true}
+	s := coord.RunSpec{Files: []coord.File{{Name: "lossy.yaml", Text: lossy}}, Members: members, Series: true, Splits: true}
 	if edit != nil {
 		edit(&s)
 	}
@@ -185,12 +200,16 @@ func (c *cluster) finish(id string, w *watched, m *emu.Notes) *coord.Run {
 		c.Fatal(run.Why)
 	}
 	p := plan(c.T)
-	w.res, _, _, err = emu.ResultOf(p, run, c.fetch)
-	c.must(err)
 	if m == nil {
 		m = w.notes(p, len(run.Slots))
 	}
 	c.must(m.Collect(run, c.fetch))
+	parts, err := emu.Parts(run, c.fetch)
+	c.must(err)
+	w.splits, err = m.Splits(sim.SamplesOf(parts))
+	c.must(err)
+	w.res, _, _, err = emu.ResultOf(p, run, m, parts)
+	c.must(err)
 	s, err := telemetry.NewSession(p, telemetry.Options{})
 	c.must(err)
 	for _, b := range w.batches {
@@ -202,7 +221,8 @@ func (c *cluster) finish(id string, w *watched, m *emu.Notes) *coord.Run {
 
 func (w *watched) notes(p *topology.Plan, shares int) *emu.Notes {
 	m := emu.NewNotes(p, shares)
-	m.Records = w.records
+	w.split = split.New(p)
+	m.Records, m.Split = w.records, w.split
 	m.Sample = func(s *counters.Snapshot, last bool) {
 		if last {
 			w.end = counters.Snapshot{At: s.At, Devices: s.Devices, Points: slices.Clone(s.Points)}
@@ -345,7 +365,7 @@ func TestStopWhilePaused(t *testing.T) {
 	if at != granted || run.Phase != coord.Ended {
 		t.Fatalf("stop at %v, granted %v; %s: %s", at, granted, run.Phase, run.Why)
 	}
-	res, _, _, err := emu.ResultOf(plan(t), run, c.fetch)
+	res, _, _, err := emu.Result(run, c.fetch)
 	c.must(err)
 	if clock.Time(res.VirtualNS) != at {
 		t.Errorf("ended at %v, want %v", clock.Time(res.VirtualNS), at)

@@ -6,23 +6,31 @@ import (
 	"slices"
 
 	"github.com/rocemu/rocemu/coord"
+	"github.com/rocemu/rocemu/nodes/fabric"
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/report/counters"
+	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/telemetry/split"
 	"github.com/rocemu/rocemu/topology"
 )
 
 // Notes puts the notes of all shares of a run together: it hands out batches of
 // records and samples in the order, and cut, in which one process would make
-// them. What a share noted again after a replay is handed out once.
+// them, and finds the deadlocks that one process would find. What a share noted again after a replay is handed out once.
 type Notes struct {
 	// Records and Sample receive what is complete. A sample's At is the instant
 	// it is of; last says that it is the run's end.
 	Records func([]record.Record)
 	Sample  func(s *counters.Snapshot, last bool)
+	// Split takes the frames of watched flows, where the run notes them.
+	Split *split.Watcher
 
+	plan    *topology.Plan
+	dead    *sim.Deadlocks
 	devices []string
 	shares  []shareNotes
 	done    uint64 // entries up to it were handed out
+	unseen  uint64 // sightings that are missing
 	rec     []record.Record
 	snap    counters.Snapshot
 }
@@ -32,11 +40,12 @@ type shareNotes struct {
 	upTo    uint64
 	entries []entry // after Notes.done, in order
 	points  []counters.Point
+	seen    uint64 // sightings handed out, and missing
 }
 
 // NewNotes is for a run of that many shares.
 func NewNotes(plan *topology.Plan, shares int) *Notes {
-	m := &Notes{shares: make([]shareNotes, shares)}
+	m := &Notes{plan: plan, dead: sim.NewDeadlocks(plan), shares: make([]shareNotes, shares)}
 	for i := range plan.Devices {
 		m.devices = append(m.devices, plan.Devices[i].Name)
 	}
@@ -91,13 +100,25 @@ func (m *Notes) release() error {
 // group hands out the entries of number n.
 func (m *Notes) group(n uint64, ends bool) error {
 	m.rec = m.rec[:0]
-	sampled, last := false, ends
+	var waits []fabric.WaitState
+	batch, sampled, last := false, false, ends
 	for i := range m.shares {
 		s := &m.shares[i]
 		for len(s.entries) > 0 && s.entries[0].n == n {
 			e := &s.entries[0]
-			m.rec = append(m.rec, e.recs...)
-			if e.kind != entryRecords {
+			switch e.kind {
+			case entryRecords:
+				batch, m.rec = true, append(m.rec, e.recs...)
+			case entryWaits:
+				if !fits(m.plan, e.waits) {
+					return fmt.Errorf("share %d: %w", i, errNotes)
+				}
+				waits = append(waits, e.waits...)
+			case entrySightings:
+				if err := m.sight(s, e); err != nil {
+					return fmt.Errorf("share %d: %w", i, err)
+				}
+			default:
 				sampled, m.snap.At = true, e.at
 				if err := s.apply(e); err != nil {
 					return fmt.Errorf("share %d: %w", i, err)
@@ -107,13 +128,15 @@ func (m *Notes) group(n uint64, ends bool) error {
 		}
 		last = last && len(s.entries) == 0
 	}
+	m.dead.Look(waits)
 	if sampled && m.Sample != nil {
 		m.sample(last)
 	}
+	if batch {
+		m.rec = m.dead.Records(m.rec)
+	}
 	if len(m.rec) > 0 && m.Records != nil {
-		slices.SortFunc(m.rec, func(a, b record.Record) int {
-			return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Dev, b.Dev), cmp.Compare(a.Seq, b.Seq))
-		})
+		slices.SortFunc(m.rec, record.Compare)
 		m.Records(m.rec)
 	}
 	return nil

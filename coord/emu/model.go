@@ -11,6 +11,7 @@ import (
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/coord"
 	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/telemetry/split"
 	"github.com/rocemu/rocemu/topology"
 )
 
@@ -157,9 +158,9 @@ func (m *Model) Build(s *coord.RunSpec, hosted func(int32) bool, workers int) (c
 		return nil, err
 	}
 	x := &share{f: f, base: len(p.Faults)}
-	x.notes.batches = sim.Batches(&own)
-	if s.Series || p.Telem.Interval > 0 {
-		x.notes.sampler = sim.NewSampler(&own)
+	x.notes.begin(&own, s.Series || p.Telem.Interval > 0)
+	if w := split.New(p); w != nil && s.Splits {
+		x.notes.spotter.taps = w.Tap(f)
 	}
 	f.Engine.Observe = x.observe
 	if s.Batch { // live ones stop at any window

@@ -8,13 +8,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/fabric"
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/report/counters"
-	"github.com/rocemu/rocemu/sim"
+	"github.com/rocemu/rocemu/telemetry/split"
 )
 
 // A share's notes are a log of entries: the exceptional records of its devices,
-// batch by batch, and samples of their counters. Entries bear the number of the
+// batch by batch, samples of their counters, what their switches wait for, and
+// frames of watched flows. Entries bear the number of the
 // window before which they were made. Windows are the same in every process,
 // so entries of one number from all shares are what one process would have
 // noted there; see [Notes]. (An entry's number is the window's plus 1: 0 is
@@ -23,9 +25,11 @@ import (
 
 // Kinds of entries.
 const (
-	entryRecords = 'R' // a batch as package record writes it
-	entryFull    = 'F' // a sample: all points
-	entryDiff    = 'D' // a sample: what changed since the one before
+	entryRecords   = 'R' // a batch as package record writes it
+	entryFull      = 'F' // a sample: all points
+	entryDiff      = 'D' // a sample: what changed since the one before
+	entryWaits     = 'W' // what changed in the waits of switches
+	entrySightings = 'S' // frames of watched flows that crossed cables
 )
 
 const (
@@ -53,11 +57,12 @@ type noteLog struct {
 	kept     int     // bytes of all
 	base     uint64  // entries up to it are not here
 	lost     uint64  // entries left out
+	ends     bool    // the run is over: what comes now is noted in any case
 }
 
 // open starts an entry; what follows is appended to raw.
 func (l *noteLog) open(kind byte, n uint64) bool {
-	if l.wait > maxUntaken {
+	if l.wait > maxUntaken && !l.ends {
 		l.lost++
 		return false
 	}
@@ -124,21 +129,21 @@ func (l *noteLog) since(n, now uint64, limit int) (out []byte, upTo uint64) {
 
 // records notes a batch.
 func (l *noteLog) records(n uint64, recs []record.Record) {
-	if len(recs) > 0 && l.open(entryRecords, n) {
+	if l.open(entryRecords, n) {
 		l.raw = record.AppendBatch(l.raw, recs)
 		l.done()
 	}
 }
 
 // sample notes the counters at t: all points, or where last has the same ones
-// what changed.
-func (l *noteLog) sample(n uint64, s *counters.Snapshot, last []counters.Point) {
+// what changed. It says whether they are in the log.
+func (l *noteLog) sample(n uint64, s *counters.Snapshot, last []counters.Point) bool {
 	kind := byte(entryDiff)
 	if len(last) != len(s.Points) {
 		kind = entryFull
 	}
 	if !l.open(kind, n) {
-		return
+		return false
 	}
 	b := binary.AppendVarint(l.raw, int64(s.At))
 	if kind == entryFull {
@@ -159,6 +164,7 @@ func (l *noteLog) sample(n uint64, s *counters.Snapshot, last []counters.Point) 
 	}
 	l.raw = b
 	l.done()
+	return true
 }
 
 var errNotes = errors.New("emu: malformed notes")
@@ -171,6 +177,9 @@ type entry struct {
 	at     clock.Time
 	points []counters.Point // full
 	diff   []change
+	waits  []fabric.WaitState
+	first  uint64 // of seen: how many came before
+	seen   []split.Sighting
 }
 
 type change struct {
@@ -218,6 +227,10 @@ func entries(raw []byte, visit func(e *entry) error) (err error) {
 		case entryFull, entryDiff:
 			e.at = clock.Time(r.int())
 			r.sample(&e)
+		case entryWaits:
+			r.waits(&e)
+		case entrySightings:
+			r.sightings(&e)
 		default:
 			return errNotes
 		}
@@ -296,49 +309,4 @@ func (c *cursor) sample(e *entry) {
 		i += int(skip)
 		e.diff = append(e.diff, change{i, c.int()})
 	}
-}
-
-// noter makes the notes of a share.
-type noter struct {
-	log     noteLog
-	sampler *sim.Sampler // nil: no samples
-	snap    counters.Snapshot
-	last    []counters.Point
-	rec     []record.Record
-	batches *sim.Sampler // when batches of records are due
-	upTo    uint64       // they are noted up to this number
-}
-
-// between notes what is due before window n. Records come in the batches in
-// which one process would drain them.
-func (t *noter) between(f *sim.Fabric, start clock.Time, n uint64) {
-	if t.sampler != nil {
-		if at, ok := t.sampler.Due(start); ok {
-			t.sample(f, at, n+1)
-		}
-	}
-	if _, ok := t.batches.Due(start); ok {
-		t.rec = f.TakeRecords(t.rec[:0])
-		t.log.records(n+1, t.rec)
-		t.upTo = n + 1
-	}
-	f.Engine.Cut = t.batches.Next()
-	if t.sampler != nil {
-		f.Engine.Cut = min(f.Engine.Cut, t.sampler.Next())
-	}
-}
-
-func (t *noter) sample(f *sim.Fabric, at clock.Time, n uint64) {
-	f.Snapshot(at, &t.snap)
-	t.log.sample(n, &t.snap, t.last)
-	t.last = append(t.last[:0], t.snap.Points...)
-}
-
-// finish notes the last records and the last sample.
-func (t *noter) finish(f *sim.Fabric, end clock.Time, n uint64) {
-	if t.sampler != nil && t.sampler.Count > 0 {
-		t.sample(f, end, n+1)
-	}
-	t.rec = f.TakeRecords(t.rec[:0])
-	t.log.records(n+1, t.rec)
 }

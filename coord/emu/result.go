@@ -69,11 +69,40 @@ func Result(run *coord.Run, fetch func(sum string) ([]byte, error)) (*report.Res
 	if err != nil {
 		return nil, nil, Cost{}, err
 	}
-	return ResultOf(plan, run, fetch)
+	m := NewNotes(plan, len(run.Slots))
+	if err := m.Collect(run, fetch); err != nil {
+		return nil, nil, Cost{}, err
+	}
+	parts, err := Parts(run, fetch)
+	if err != nil {
+		return nil, nil, Cost{}, err
+	}
+	return ResultOf(plan, run, m, parts)
 }
 
-// ResultOf is Result for who has the run's plan at hand; it is not changed.
-func ResultOf(known *topology.Plan, run *coord.Run, fetch func(sum string) ([]byte, error)) (*report.Result, *topology.Plan, Cost, error) {
+// Parts are what the devices of an ended run contribute to its result.
+func Parts(run *coord.Run, fetch func(sum string) ([]byte, error)) (parts []*report.Part, err error) {
+	for i := range run.Slots {
+		d := run.Slots[i].Done
+		if d == nil {
+			return nil, fmt.Errorf("slot %d has not ended", i)
+		}
+		b, err := fetch(d.Parts)
+		if err != nil {
+			return nil, fmt.Errorf("slot %d: %w", i, err)
+		}
+		ps, err := decodeParts(b)
+		if err != nil {
+			return nil, fmt.Errorf("slot %d: %w", i, err)
+		}
+		parts = append(parts, ps...)
+	}
+	return parts, nil
+}
+
+// ResultOf is Result for who has the run's plan at hand, which is not changed,
+// its parts, and its notes, all collected: the deadlocks are in them.
+func ResultOf(known *topology.Plan, run *coord.Run, m *Notes, parts []*report.Part) (*report.Result, *topology.Plan, Cost, error) {
 	if h := hex.EncodeToString(known.Hash[:]); h != run.Hash {
 		return nil, nil, Cost{}, fmt.Errorf("the run is of plan %.12s, this one is %.12s", run.Hash, h)
 	}
@@ -81,25 +110,8 @@ func ResultOf(known *topology.Plan, run *coord.Run, fetch func(sum string) ([]by
 	if err != nil {
 		return nil, nil, Cost{}, err
 	}
-	var parts []*report.Part
-	for i := range run.Slots {
-		d := run.Slots[i].Done
-		if d == nil {
-			return nil, nil, Cost{}, fmt.Errorf("slot %d has not ended", i)
-		}
-		b, err := fetch(d.Parts)
-		if err != nil {
-			return nil, nil, Cost{}, fmt.Errorf("slot %d: %w", i, err)
-		}
-		ps, err := decodeParts(b)
-		if err != nil {
-			return nil, nil, Cost{}, fmt.Errorf("slot %d: %w", i, err)
-		}
-		parts = append(parts, ps...)
-	}
 	eng, cost := costs(run)
-	f := &sim.Fabric{Plan: plan}
-	res := f.Finish(ending(run), parts, eng)
+	res := sim.Finish(plan, ending(run), parts, m.dead, eng)
 	if want := run.Digest(); res.Digest != want {
 		return nil, nil, cost, fmt.Errorf("the parts have digest %s, the processes reported %s", res.Digest, want)
 	}

@@ -1,8 +1,6 @@
 package emu
 
 import (
-	"encoding/binary"
-
 	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/coord"
@@ -60,41 +58,17 @@ func withFault(l []topology.Fault, i int, x *topology.Fault) []topology.Fault {
 // Parts implements coord.Fabric.
 func (s *share) Parts(end, at clock.Time) ([]byte, error) {
 	s.ended = true
-	s.notes.finish(s.f, at, s.f.Engine.Windows())
+	s.notes.finish(s.f, end, at, s.f.Engine.Windows())
 	return encodeParts(s.f.Parts(end))
 }
 
 // TakeNotes implements coord.Noter.
-func (s *share) TakeNotes() []byte { return s.notes.log.take() }
+func (s *share) TakeNotes() []byte { return s.notes.take(s.f.Engine.Windows()) }
 
 // Keep implements coord.Noter: how far the notes are.
-func (s *share) Keep() []byte {
-	b := binary.AppendUvarint(nil, s.notes.upTo)
-	for _, t := range []*sim.Sampler{s.notes.batches, s.notes.sampler} {
-		if t == nil {
-			continue
-		}
-		for _, v := range t.State() {
-			b = binary.AppendVarint(b, v)
-		}
-	}
-	return b
-}
+func (s *share) Keep() []byte { return s.notes.keep() }
 
 // Resume implements coord.Noter.
-func (s *share) Resume(b []byte, n uint64) error {
-	s.notes.log.base = n + 1
-	c := cursor{b: b}
-	s.notes.upTo = c.uint()
-	for _, t := range []*sim.Sampler{s.notes.batches, s.notes.sampler} {
-		if t != nil {
-			t.SetState([4]int64{c.int(), c.int(), c.int(), c.int()})
-		}
-	}
-	if c.bad {
-		return errNotes
-	}
-	return nil
-}
+func (s *share) Resume(b []byte, n uint64) error { return s.notes.resume(b, n) }
 
 var _ coord.Noter = (*share)(nil)

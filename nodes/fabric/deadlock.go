@@ -192,45 +192,70 @@ func (w *walk) close(n Node) {
 	w.found = append(w.found, Deadlock{at, append(c[least:len(c):len(c)], c[:least]...)})
 }
 
-// DeadlockWatch looks for deadlocks between windows, now and then, and only
-// when one may have come; it reports each once. What it reports does not depend
-// on when it looks: a deadlock stays until frames are dropped, a watchdog takes
-// 100 ms for that at least, and the instant it closed is read from the devices'
-// state.
-type DeadlockWatch struct {
+// Waiting tells what switches wait for, each change once.
+type Waiting struct {
 	plan *topology.Plan
 	sws  []*Switch
-	gen  uint64
-	seen map[string]bool
+	last []WaitState // by sws
+	anew bool        // what was told last is not known
 }
 
-// NewDeadlockWatch watches switches; all of a fabric, or the answer is only
-// about the cycles within them.
-func NewDeadlockWatch(plan *topology.Plan, sws []*Switch) *DeadlockWatch {
-	return &DeadlockWatch{plan: plan, sws: sws, seen: map[string]bool{}}
+// NewWaiting is for switches that wait for nothing yet, in order of device.
+func NewWaiting(plan *topology.Plan, sws []*Switch) *Waiting {
+	return &Waiting{plan: plan, sws: sws, last: make([]WaitState, len(sws))}
 }
 
-// Look returns deadlocks that were not returned before. Every event before now
-// is done and none after it. Most calls do nothing.
-func (w *DeadlockWatch) Look(now clock.Time) (fresh []Deadlock) {
-	var gen uint64
-	for _, s := range w.sws {
-		gen += s.wait.gen
-	}
-	if gen == w.gen {
-		return nil
-	}
-	w.gen = gen
-	if !w.suspect(now) {
-		return nil
-	}
-	var ws []WaitState
-	for _, s := range w.sws {
-		if x := s.Waits(now); len(x.Groups) > 0 {
-			ws = append(ws, x)
+// Changed returns the states at now that differ from those at the last call.
+// Every event before now is done and none after it.
+func (w *Waiting) Changed(now clock.Time) (out []WaitState) {
+	for i, s := range w.sws {
+		if x := s.Waits(w.plan, now); w.anew || !x.equal(&w.last[i]) {
+			w.last[i] = x
+			out = append(out, x)
 		}
 	}
-	for _, d := range Deadlocks(w.plan, ws) {
+	w.anew = false
+	return out
+}
+
+// Forget makes the next call return every switch.
+func (w *Waiting) Forget() { w.anew = true }
+
+// DeadlockWatch looks for deadlocks now and then and reports each once. It
+// works on what switches tell of their waits, whichever processes they run in.
+// What it reports hardly depends on when it looks: a deadlock stays until
+// frames are dropped, a watchdog takes 100 ms for that at least, and the instant
+// it closed is read from the devices' state.
+type DeadlockWatch struct {
+	plan  *topology.Plan
+	waits []WaitState // of who waits, in order of device
+	seen  map[string]bool
+}
+
+// NewDeadlockWatch begins with nobody waiting.
+func NewDeadlockWatch(plan *topology.Plan) *DeadlockWatch {
+	return &DeadlockWatch{plan: plan, seen: map[string]bool{}}
+}
+
+// Set takes what a device waits for now.
+func (w *DeadlockWatch) Set(s WaitState) {
+	i, known := slices.BinarySearchFunc(w.waits, s.Dev, func(x WaitState, dev int32) int { return cmp.Compare(x.Dev, dev) })
+	switch {
+	case known && len(s.Groups) == 0:
+		w.waits = slices.Delete(w.waits, i, i+1)
+	case known:
+		w.waits[i] = s
+	case len(s.Groups) > 0:
+		w.waits = slices.Insert(w.waits, i, s)
+	}
+}
+
+// Look returns deadlocks that were not returned before.
+func (w *DeadlockWatch) Look() (fresh []Deadlock) {
+	if len(w.waits) < 2 {
+		return nil
+	}
+	for _, d := range Deadlocks(w.plan, w.waits) {
 		key := fmt.Sprint(d.At, strings.Join(d.Names(w.plan), " "))
 		if !w.seen[key] {
 			w.seen[key] = true
@@ -238,26 +263,4 @@ func (w *DeadlockWatch) Look(now clock.Time) (fresh []Deadlock) {
 		}
 	}
 	return fresh
-}
-
-// suspect is the cheap question before: does a set of queues wait for itself,
-// memory apart? Only PGs between switches matter for that.
-func (w *DeadlockWatch) suspect(now clock.Time) bool {
-	var ws []WaitState
-	for _, s := range w.sws {
-		if !s.waiting(now) {
-			continue
-		}
-		ports := s.plan.Ports
-		ws = append(ws, s.waits(now, func(n int) bool { return w.plan.Devices[ports[n-1].Peer].Switch != nil }))
-	}
-	if len(ws) < 2 {
-		return false
-	}
-	for i := range ws {
-		for k := range ws[i].Groups {
-			ws[i].Groups[k].ResumeAt = -1
-		}
-	}
-	return len(newWaitGraph(w.plan, ws).nodes) > 0
 }

@@ -197,7 +197,6 @@ func (s *Switch) SetDown(now clock.Time, down bool, out *actors.Outbox) {
 			s.discardPort(now, i, discardDevice, out)
 			s.resetPause(now, i+1)
 			s.wait.xoffs -= bits.OnesCount8(s.ports[i].xoffSent)
-			s.wait.gen++
 			s.ports[i].xoffSent = 0
 			for n := range 8 {
 				s.timer.set(i<<3+n, clock.Never)

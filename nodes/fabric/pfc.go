@@ -75,7 +75,6 @@ func (s *Switch) announcePort(now clock.Time, i int, diff uint8, out *actors.Out
 			s.wait.xoffs--
 			s.timer.set(i<<3+g, clock.Never)
 		}
-		s.wait.gen++
 		s.note(record.Record{At: now, Port: uint16(i + 1), Prio: uint8(g), Kind: kind, X: s.mmu.PGBytes(i<<3 + g)})
 	}
 	s.sendPFC(now, i, pause, resume, out)
@@ -207,7 +206,6 @@ func (s *Switch) pausePrio(now clock.Time, pn int, p *portState, n int, t uint16
 	switch {
 	case is && !was:
 		c.rxSince = now.Add(-p.port.PauseLag()) // the pause counts from reception
-		s.wait.gen++
 		s.note(record.Record{At: now, Port: uint16(pn), Prio: uint8(n), Kind: record.PauseStart})
 		if p.hasDog {
 			s.armDog(now, pn-1, n)
@@ -233,6 +231,5 @@ func (s *Switch) endPause(at, counted clock.Time, pn int, c *PFCCount, n int) {
 	c.rxPaused += counted.Sub(c.rxSince)
 	c.rxSince = clock.Never
 	c.On2Off++
-	s.wait.gen++
 	s.note(record.Record{At: at, Port: uint16(pn), Prio: uint8(n), Kind: record.PauseEnd})
 }

@@ -302,7 +302,7 @@ func (l *lab) cycles() [][]string {
 	var ws []WaitState
 	for _, d := range l.plan.Devices {
 		if d.Switch != nil {
-			ws = append(ws, l.sws[d.Name].Waits(l.eng.Now()))
+			ws = append(ws, l.sws[d.Name].Waits(&l.plan, l.eng.Now()))
 		}
 	}
 	var out [][]string

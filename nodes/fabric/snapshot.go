@@ -17,7 +17,7 @@ import (
 func (s *Switch) Snapshot(w *snap.Writer) {
 	w.U64(s.chain.Hi)
 	w.U64(s.chain.Lo)
-	for _, v := range []uint64{s.events, s.hops, s.dropped.Frames, s.dropped.Bytes, s.copied.Frames, s.copied.Bytes, s.hash.n, s.lostRec, s.wait.gen} {
+	for _, v := range []uint64{s.events, s.hops, s.dropped.Frames, s.dropped.Bytes, s.copied.Frames, s.copied.Bytes, s.hash.n, s.lostRec} {
 		w.U64(v)
 	}
 	w.Time(s.lastWork)
@@ -52,7 +52,7 @@ func (s *Switch) Snapshot(w *snap.Writer) {
 // Restore replaces the state of a freshly built switch.
 func (s *Switch) Restore(r *snap.Reader) error {
 	s.chain.Hi, s.chain.Lo = r.U64(), r.U64()
-	for _, v := range []*uint64{&s.events, &s.hops, &s.dropped.Frames, &s.dropped.Bytes, &s.copied.Frames, &s.copied.Bytes, &s.hash.n, &s.lostRec, &s.wait.gen} {
+	for _, v := range []*uint64{&s.events, &s.hops, &s.dropped.Frames, &s.dropped.Bytes, &s.copied.Frames, &s.copied.Bytes, &s.hash.n, &s.lostRec} {
 		*v = r.U64()
 	}
 	s.lastWork = r.Time()
@@ -177,7 +177,6 @@ func (s *Switch) restoreQueue(r *snap.Reader, i int, q uint8) {
 	p := &s.ports[i]
 	n := r.Len()
 	var f wire.Frame
-	gen := s.wait.gen
 	for range n {
 		r.Frame(&f)
 		m := stored{int32(r.U32()), int32(r.U32())}
@@ -191,7 +190,6 @@ func (s *Switch) restoreQueue(r *snap.Reader, i int, q uint8) {
 		p.q[q].push(&s.pool, &f, m)
 		s.wait.enter(0, i, q, int(m.pg)>>3)
 	}
-	s.wait.gen = gen
 	if n > 0 {
 		p.nonEmpty |= 1 << q
 	}

@@ -33,7 +33,6 @@ func (s *Switch) poll(now clock.Time, k int, out *actors.Outbox) {
 	}
 	s.note(r)
 	s.chain.Mix(now, uint64(i)<<48|uint64(n)<<40|0x7764, uint64(r.X))
-	s.wait.gen++
 	if change > 0 && p.dog[n].Dropping() {
 		s.discard(now, i, int(p.pfcToQ[n]), discardStorm)
 	}

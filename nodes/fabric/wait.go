@@ -2,8 +2,10 @@ package fabric
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/topology"
 )
 
 func firstBit(m uint8) int { return bits.TrailingZeros8(m) }
@@ -17,7 +19,6 @@ type waits struct {
 	since []clock.Time // when held became positive; kept only while some PG is in XOFF
 	n     int          // ports
 	xoffs int          // PGs in XOFF, as announced
-	gen   uint64       // grows when a deadlock may have come or gone
 }
 
 func (s *Switch) initWaits() {
@@ -60,7 +61,6 @@ func (w *waits) enter(now clock.Time, egress int, q uint8, ingress int) {
 	if r := w.idx[egress<<3+int(q)]; r >= 0 {
 		k := int(r)*w.n + ingress
 		if w.held[k] == 0 && w.xoffs > 0 {
-			w.gen++
 			w.since[k] = now
 		}
 		w.held[k]++
@@ -69,21 +69,16 @@ func (w *waits) enter(now clock.Time, egress int, q uint8, ingress int) {
 
 func (w *waits) leave(egress int, q uint8, ingress int) {
 	if r := w.idx[egress<<3+int(q)]; r >= 0 {
-		k := int(r)*w.n + ingress
-		w.held[k]--
-		if w.held[k] == 0 && w.xoffs > 0 {
-			w.gen++
-		}
+		w.held[int(r)*w.n+ingress]--
 	}
 }
 
 // PausedQueue is an egress queue that holds frames and that the peer of its
-// port has paused.
+// port, a switch, has paused.
 type PausedQueue struct {
 	Port  uint16
 	Prio  uint8 // PFC priority
 	Since clock.Time
-	Bytes int64
 }
 
 // HeldIn says that a stopped group has frames in the egress queue that PFC
@@ -112,58 +107,85 @@ type StoppedGroup struct {
 	Held     []HeldIn
 }
 
-// WaitState is what a device knows of who waits for whom.
+// WaitState is a device's part of the wait-for graph: the groups in XOFF all of
+// whose frames wait in queues that other switches have paused, and these
+// queues. A device none of whose groups stops a switch has none: nobody waits
+// for it.
 type WaitState struct {
 	Dev    int32
 	Queues []PausedQueue
 	Groups []StoppedGroup
 }
 
-// WaitGen changes whenever a deadlock may have come or gone; an observer that
-// saw the same value before need not ask again.
-func (s *Switch) WaitGen() uint64 { return s.wait.gen }
+func (w *WaitState) equal(o *WaitState) bool {
+	return slices.Equal(w.Queues, o.Queues) && slices.EqualFunc(w.Groups, o.Groups, func(a, b StoppedGroup) bool {
+		return a.Port == b.Port && a.Prios == b.Prios && a.Slice == b.Slice && a.Since == b.Since && a.Shared == b.Shared &&
+			a.ResumeAt == b.ResumeAt && slices.Equal(a.Held, b.Held)
+	})
+}
 
 // Waits returns the device's part of the wait-for graph at now, in order of
-// port and class; it is empty while no PG is in XOFF.
-func (s *Switch) Waits(now clock.Time) WaitState { return s.waits(now, nil) }
-
-// waits is Waits; with facing, only groups at ports that it says yes to.
-func (s *Switch) waits(now clock.Time, facing func(port int) bool) WaitState {
+// port and class.
+func (s *Switch) Waits(plan *topology.Plan, now clock.Time) WaitState {
 	w := WaitState{Dev: s.id}
 	if s.wait.xoffs == 0 {
 		return w
 	}
-	for i := range s.ports {
-		p := &s.ports[i]
-		for m := p.port.PausedMask(now) & p.pfcOn; m != 0; m &= m - 1 {
-			n := firstBit(m)
-			q := p.pfcToQ[n]
-			if p.q[q].n > 0 && p.pausedQueues(now)&(1<<q) != 0 {
-				w.Queues = append(w.Queues, PausedQueue{uint16(i + 1), uint8(n), p.c.PFC[n].rxSince.Add(p.port.PauseLag()), p.q[q].bytes})
-			}
-		}
-		if p.xoffSent == 0 || facing != nil && !facing(i+1) {
-			continue
-		}
-		for x := p.xoffSent; x != 0; x &= x - 1 {
-			w.Groups = append(w.Groups, s.stopped(i, firstBit(x)))
+	toSwitch := func(i int) bool { return plan.Devices[s.plan.Ports[i].Peer].Switch != nil }
+	paused := s.paused(now, toSwitch)
+	if len(paused) == 0 || len(s.stopping(paused, toSwitch)) == 0 {
+		return w
+	}
+	w.Groups = s.stopping(paused, func(int) bool { return true })
+	for _, q := range paused {
+		if slices.ContainsFunc(w.Groups, func(g StoppedGroup) bool { return g.holds(q) }) {
+			w.Queues = append(w.Queues, q)
 		}
 	}
 	return w
 }
 
-// waiting reports whether some queue may be stopped by the peer while some PG
-// stops a peer: without both the device is in no deadlock.
-func (s *Switch) waiting(now clock.Time) bool {
-	if s.wait.xoffs == 0 {
-		return false
-	}
+// paused lists the queues that cannot send at the ports that facing says yes to.
+func (s *Switch) paused(now clock.Time, facing func(port int) bool) (out []PausedQueue) {
 	for i := range s.ports {
-		if p := &s.ports[i]; p.nonEmpty != 0 && p.port.PausedMask(now)&p.pfcOn != 0 {
-			return true
+		p := &s.ports[i]
+		if p.nonEmpty == 0 || !facing(i) {
+			continue
+		}
+		for m := p.port.PausedMask(now) & p.pfcOn; m != 0; m &= m - 1 {
+			n := firstBit(m)
+			q := p.pfcToQ[n]
+			if p.q[q].n > 0 && p.pausedQueues(now)&(1<<q) != 0 {
+				out = append(out, PausedQueue{uint16(i + 1), uint8(n), p.c.PFC[n].rxSince.Add(p.port.PauseLag())})
+			}
 		}
 	}
-	return false
+	return out
+}
+
+// stopping lists the groups in XOFF whose frames all wait in paused queues, at
+// the ports that facing says yes to.
+func (s *Switch) stopping(paused []PausedQueue, facing func(port int) bool) (out []StoppedGroup) {
+	for i := range s.ports {
+		if !facing(i) {
+			continue
+		}
+		for x := s.ports[i].xoffSent; x != 0; x &= x - 1 {
+			g := s.stopped(i, firstBit(x))
+			free := slices.ContainsFunc(g.Held, func(h HeldIn) bool {
+				return !slices.ContainsFunc(paused, func(q PausedQueue) bool { return q.Port == h.Port && q.Prio == h.Prio })
+			})
+			if !free {
+				out = append(out, g)
+			}
+		}
+	}
+	return out
+}
+
+// holds says whether frames of the group wait in a queue.
+func (g *StoppedGroup) holds(q PausedQueue) bool {
+	return slices.ContainsFunc(g.Held, func(h HeldIn) bool { return h.Port == q.Port && h.Prio == q.Prio })
 }
 
 func (s *Switch) stopped(k, g int) StoppedGroup {

@@ -5,7 +5,11 @@
 // assembled afterwards, off the hot path, by joining on those names.
 package record
 
-import "github.com/rocemu/rocemu/clock"
+import (
+	"cmp"
+
+	"github.com/rocemu/rocemu/clock"
+)
 
 // Kind says what happened.
 type Kind uint8
@@ -63,4 +67,11 @@ type Record struct {
 	Iter   uint8
 	_      uint8
 	Seq    uint32 // n-th record of its device
+}
+
+// Compare orders records by time, device and number. An observer's notes have no
+// number: among those of one device the place decides.
+func Compare(a, b Record) int {
+	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Dev, b.Dev), cmp.Compare(a.Seq, b.Seq),
+		cmp.Compare(a.Port, b.Port), cmp.Compare(a.Prio, b.Prio), cmp.Compare(a.X, b.X))
 }

@@ -2,14 +2,14 @@
 // serialisation, fibre, queue, pause, retransmission, adding up to the flow's
 // completion time exactly. It watches the frames of chosen queue pairs on every
 // cable (taps between windows, nothing in the model) and walks back from the
-// completion along what each event waited for. Start at [New].
+// completion along what each event waited for. The frames may be read in other
+// processes and come as [Sighting]s. Start at [New].
 package split
 
 import (
 	"cmp"
 	"slices"
 
-	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/nodes/wire"
@@ -39,6 +39,7 @@ var Names = [NumParts]string{"host", "pipeline", "serialisation", "fibre", "queu
 const (
 	MaxFlows   = 64
 	MaxPackets = 200_000 // of all watched flows together
+	MaxCables  = 512     // of a fabric; beyond, nothing is watched
 	maxSteps   = 1 << 22 // of one walk
 )
 
@@ -68,6 +69,7 @@ type key struct {
 // frame is a frame and its way.
 type frame struct {
 	key
+	len  uint32
 	hops []hop
 	sent clock.Time // dequeue at its sender
 	slot clock.Duration
@@ -75,6 +77,7 @@ type frame struct {
 
 // pair is a watched queue pair.
 type pair struct {
+	index   int32
 	q       *topology.QP
 	flow    int32
 	prio    uint8
@@ -102,26 +105,22 @@ type place struct {
 	prio uint8
 }
 
-type tap struct {
-	*actors.Tap
-	port *topology.Port
-	dev  int32
-}
-
-// New watches the flows of a built fabric that fit the limits; nil when none
-// does.
-func New(f *sim.Fabric) *Watcher {
-	w := &Watcher{plan: f.Plan, pairs: map[end]*pair{}, pauses: map[place][]interval{}}
+// New watches the flows of a plan that fit the limits; nil when none does.
+func New(plan *topology.Plan) *Watcher {
+	if len(plan.Cables) > MaxCables {
+		return nil
+	}
+	w := &Watcher{plan: plan, pairs: map[end]*pair{}, pauses: map[place][]interval{}}
 	left := int64(MaxPackets)
-	for i := range f.Plan.Flows {
-		fl := &f.Plan.Flows[i]
+	for i := range plan.Flows {
+		fl := &plan.Flows[i]
 		if len(w.list) == MaxFlows {
 			break
 		}
-		if fl.Transport != topology.RC || fl.QP < 0 || fl.Count < 1 || len(f.Plan.QPs[fl.QP].Flows) != 1 {
+		if fl.Transport != topology.RC || fl.QP < 0 || fl.Count < 1 || len(plan.QPs[fl.QP].Flows) != 1 {
 			continue
 		}
-		q := &f.Plan.QPs[fl.QP]
+		q := &plan.QPs[fl.QP]
 		if n := fl.Count * (fl.Size/int64(q.MTU) + 1); n <= left {
 			left -= n
 			w.add(q, fl)
@@ -130,52 +129,14 @@ func New(f *sim.Fabric) *Watcher {
 	if len(w.list) == 0 {
 		return nil
 	}
-	for i := range f.Plan.Devices {
-		d := &f.Plan.Devices[i]
-		for p := range d.Ports {
-			port := &d.Ports[p]
-			if t := f.Engine.TapTo(port.Peer, port.PeerPort); t != nil {
-				w.taps = append(w.taps, tap{t, port, int32(i)})
-			}
-		}
-	}
 	return w
 }
 
 func (w *Watcher) add(q *topology.QP, fl *topology.Flow) {
-	p := &pair{q: q, flow: fl.ID, frames: map[key]*frame{}}
+	p := &pair{index: int32(len(w.list)), q: q, flow: fl.ID, frames: map[key]*frame{}}
 	p.prio = w.plan.Devices[w.plan.RNICs[q.A-1]].NIC.PrioOf[fl.DSCP&63]
 	w.pairs[end{q.A, q.AQPN}], w.pairs[end{q.B, q.BQPN}] = p, p
 	w.list = append(w.list, p)
-}
-
-// Between reads the taps; it is called between windows, and once at the end.
-func (w *Watcher) Between() {
-	for i := range w.taps {
-		t := &w.taps[i]
-		t.Read(func(f *wire.Frame) { w.see(t, f) })
-	}
-}
-
-// see notes that a frame crossed a cable.
-func (w *Watcher) see(t *tap, f *wire.Frame) {
-	if f.Kind != wire.KindData && f.Kind != wire.KindAck {
-		return
-	}
-	p := w.pairs[end{f.Dst, f.DstQPN()}]
-	if p == nil {
-		return
-	}
-	k := key{psn: uint32(f.PSN()), op: uint8(f.Op()), iter: f.Iter, toward: f.Dst == p.q.B && f.DstQPN() == p.q.BQPN}
-	if f.Kind == wire.KindAck {
-		k.index = f.Index
-	}
-	fr := p.frames[k]
-	if fr == nil {
-		fr = &frame{key: k, slot: t.port.Rate.Span(int64(f.Len) + wire.Overhead)}
-		p.frames[k] = fr
-	}
-	fr.hops = append(fr.hops, hop{t.port, t.dev, f.At})
 }
 
 // Records keeps pauses and the spans of retransmission.
@@ -215,7 +176,6 @@ func (p *pair) troubled(r *record.Record) {
 
 // Finish walks every watched flow whose requests all completed.
 func (w *Watcher) Finish(done []sim.Sample) []Split {
-	w.Between()
 	spans := map[int32]interval{}
 	for _, s := range done {
 		iv, ok := spans[s.Flow]
@@ -239,7 +199,10 @@ func (w *Watcher) Finish(done []sim.Sample) []Split {
 // order computes when each frame was dequeued at its sender and sorts them.
 func (p *pair) order() {
 	for _, f := range p.frames {
-		slices.SortFunc(f.hops, func(a, b hop) int { return cmp.Compare(a.at, b.at) })
+		slices.SortFunc(f.hops, func(a, b hop) int {
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.dev, b.dev), cmp.Compare(a.port.Num, b.port.Num))
+		})
+		f.slot = f.hops[0].port.Rate.Span(int64(f.len) + wire.Overhead)
 		f.sent = f.hops[0].at.Add(-fixed(&f.hops[0], f.slot))
 		side := 0
 		if f.toward {

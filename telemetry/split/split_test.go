@@ -17,17 +17,24 @@ func run(t *testing.T, text string) []Split {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var w *Watcher
+	w := New(plan)
+	see := func(s *Sighting) {
+		if !w.See(s) {
+			t.Fatalf("refused: %+v", s)
+		}
+	}
+	var taps *Taps
 	var fab *sim.Fabric
 	o := sim.Options{
-		OnBuild: func(f *sim.Fabric) error { fab, w = f, New(f); return nil },
+		OnBuild: func(f *sim.Fabric) error { fab, taps = f, w.Tap(f); return nil },
 		Records: func(b []record.Record) { w.Records(b) },
-		Between: func(clock.Time, uint64) { w.Between() },
+		Between: func(clock.Time, uint64) { taps.Read(see) },
 	}
 	r, err := sim.Run(context.Background(), plan, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	taps.Read(see)
 	out := w.Finish(fab.Samples(clock.Time(r.VirtualNS)))
 	if len(out) != len(plan.Flows) {
 		t.Fatalf("%d splits of %d flows", len(out), len(plan.Flows))
