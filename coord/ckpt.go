@@ -9,7 +9,7 @@ import (
 )
 
 // ckptMagic heads a slot's state; its last digits are the format's version.
-const ckptMagic = 0x434B5003
+const ckptMagic = 0x434B5004
 
 // cut is where a slot's state was taken: right before window n.
 type cut struct {

@@ -59,11 +59,13 @@ func TestRoundsAfterCrash(t *testing.T) {
 	if run.Phase != coord.Ended || run.Moves == 0 || len(run.Ckpts) == 0 {
 		t.Fatalf("%v %s: %d moves, %d checkpoints", run.Phase, run.Why, run.Moves, len(run.Ckpts))
 	}
-	res, _, _, err := emu.ResultOf(p, run, c.fetch)
-	c.must(err)
 	m := emu.NewNotes(p, len(run.Slots))
 	m.Records = func(b []record.Record) { got = append(got, b...) }
 	c.must(m.Collect(run, c.fetch))
+	parts, err := emu.Parts(run, c.fetch)
+	c.must(err)
+	res, _, _, err := emu.ResultOf(p, run, m, parts)
+	c.must(err)
 	if res.Digest != one.Digest || res.Verdict != one.Verdict || res.VirtualNS != one.VirtualNS {
 		t.Errorf("%s at %v, digest %s; alone %s at %v, %s", res.Verdict, res.VirtualNS, res.Digest, one.Verdict, one.VirtualNS, one.Digest)
 	}
