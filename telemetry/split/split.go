@@ -50,35 +50,12 @@ type Split struct {
 	Parts [NumParts]clock.Duration
 }
 
-// hop is one cable that a frame crossed: which port it left, and when it
-// reached the state of the other end.
-type hop struct {
-	port *topology.Port
-	dev  int32
-	at   clock.Time
-}
-
-// key names a frame of a queue pair; acknowledgements by their ordinal.
-type key struct {
-	psn, index uint32
-	op, iter   uint8
-	toward     bool // from requester to responder
-}
-
-// frame is a frame and its way.
-type frame struct {
-	key
-	hops []hop
-	sent clock.Time // dequeue at its sender
-	slot clock.Duration
-}
-
 // pair is a watched queue pair.
 type pair struct {
-	q       *topology.QP
-	flow    int32
-	prio    uint8
-	frames  map[key]*frame
+	q    *topology.QP
+	flow int32
+	prio uint8
+	notes
 	sides   [2][]*frame // by sender: responder, requester; in order of sent
 	trouble []interval
 }
@@ -88,7 +65,7 @@ type interval struct{ from, to clock.Time }
 // Watcher collects what splits are made of.
 type Watcher struct {
 	plan   *topology.Plan
-	pairs  map[end]*pair
+	ends   *ends
 	list   []*pair
 	taps   []tap
 	pauses map[place][]interval
@@ -111,7 +88,7 @@ type tap struct {
 // New watches the flows of a built fabric that fit the limits; nil when none
 // does.
 func New(f *sim.Fabric) *Watcher {
-	w := &Watcher{plan: f.Plan, pairs: map[end]*pair{}, pauses: map[place][]interval{}}
+	w := &Watcher{plan: f.Plan, ends: newEnds(2 * MaxFlows), pauses: map[place][]interval{}}
 	left := int64(MaxPackets)
 	for i := range f.Plan.Flows {
 		fl := &f.Plan.Flows[i]
@@ -143,39 +120,34 @@ func New(f *sim.Fabric) *Watcher {
 }
 
 func (w *Watcher) add(q *topology.QP, fl *topology.Flow) {
-	p := &pair{q: q, flow: fl.ID, frames: map[key]*frame{}}
+	p := &pair{q: q, flow: fl.ID}
 	p.prio = w.plan.Devices[w.plan.RNICs[q.A-1]].NIC.PrioOf[fl.DSCP&63]
-	w.pairs[end{q.A, q.AQPN}], w.pairs[end{q.B, q.BQPN}] = p, p
+	w.ends.set(end{q.A, q.AQPN}, p, false)
+	w.ends.set(end{q.B, q.BQPN}, p, true)
 	w.list = append(w.list, p)
 }
 
 // Between reads the taps; it is called between windows, and once at the end.
 func (w *Watcher) Between() {
 	for i := range w.taps {
-		t := &w.taps[i]
-		t.Read(func(f *wire.Frame) { w.see(t, f) })
+		w.taps[i].Read(func(f *wire.Frame) { w.see(int32(i), f) })
 	}
 }
 
 // see notes that a frame crossed a cable.
-func (w *Watcher) see(t *tap, f *wire.Frame) {
+func (w *Watcher) see(tap int32, f *wire.Frame) {
 	if f.Kind != wire.KindData && f.Kind != wire.KindAck {
 		return
 	}
-	p := w.pairs[end{f.Dst, f.DstQPN()}]
-	if p == nil {
+	e := w.ends.slot(end{f.Dst, f.DstQPN()})
+	if e.pair == nil {
 		return
 	}
-	k := key{psn: uint32(f.PSN()), op: uint8(f.Op()), iter: f.Iter, toward: f.Dst == p.q.B && f.DstQPN() == p.q.BQPN}
+	k := key{psn: uint32(f.PSN()), op: uint8(f.Op()), iter: f.Iter, toward: e.toward}
 	if f.Kind == wire.KindAck {
 		k.index = f.Index
 	}
-	fr := p.frames[k]
-	if fr == nil {
-		fr = &frame{key: k, slot: t.port.Rate.Span(int64(f.Len) + wire.Overhead)}
-		p.frames[k] = fr
-	}
-	fr.hops = append(fr.hops, hop{t.port, t.dev, f.At})
+	e.pair.note(&k, f, tap)
 }
 
 // Records keeps pauses and the spans of retransmission.
@@ -191,7 +163,7 @@ func (w *Watcher) Records(batch []record.Record) {
 				s[len(s)-1].to = r.At
 			}
 		case record.Drop, record.Timeout, record.NakRecv, record.RnrRecv, record.ImpliedNak, record.Retransmit:
-			if p := w.pairs[end{r.Dst, r.QPN}]; p != nil {
+			if p := w.ends.slot(end{r.Dst, r.QPN}).pair; p != nil {
 				p.troubled(r)
 			}
 		}
@@ -230,17 +202,19 @@ func (w *Watcher) Finish(done []sim.Sample) []Split {
 		if !ok {
 			continue
 		}
-		p.order()
+		w.order(p)
 		out = append(out, w.walk(p, iv.from, iv.to))
 	}
 	return out
 }
 
 // order computes when each frame was dequeued at its sender and sorts them.
-func (p *pair) order() {
-	for _, f := range p.frames {
-		slices.SortFunc(f.hops, func(a, b hop) int { return cmp.Compare(a.at, b.at) })
-		f.sent = f.hops[0].at.Add(-fixed(&f.hops[0], f.slot))
+func (w *Watcher) order(p *pair) {
+	for i := range p.frames {
+		f := &p.frames[i]
+		port := w.taps[f.tap].port
+		f.slot = port.Rate.Span(int64(f.len) + wire.Overhead)
+		f.sent = f.first.Add(-fixed(port, f.slot))
 		side := 0
 		if f.toward {
 			side = 1
@@ -256,8 +230,7 @@ func (p *pair) order() {
 
 // fixed is the time from dequeue to the far end's state; slot is the frame's
 // serialisation where it started.
-func fixed(h *hop, slot clock.Duration) clock.Duration {
-	p := h.port
+func fixed(p *topology.Port, slot clock.Duration) clock.Duration {
 	if p.PeerCutThrough {
 		slot = min(slot, p.Rate.Span(wire.MinFrame))
 	}

@@ -1,0 +1,165 @@
+package split
+
+import (
+	"math/bits"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/wire"
+)
+
+// key names a frame of a queue pair; acknowledgements by their ordinal.
+type key struct {
+	psn, index uint32
+	op, iter   uint8
+	toward     bool // from requester to responder
+}
+
+// hop is one cable that a frame crossed, and when it reached the state of the
+// other end.
+type hop struct {
+	at   clock.Time
+	tap  int32 // number of the cable's tap
+	prev int32 // the one noted before it of the same frame, -1 = none
+}
+
+// frame is a frame and its way.
+type frame struct {
+	key
+	len   uint16
+	next  int32      // in its list of the table, -1 = none
+	hops  int32      // the one noted last
+	tap   int32      // of the first hop
+	first clock.Time // when it was over
+	last  clock.Time // when the last one was over: the arrival
+
+	// Known in the end:
+	sent clock.Time     // dequeue at its sender
+	slot clock.Duration // serialisation at its sender
+}
+
+// notes are the frames of a queue pair. A frame is found by its number, which
+// counts up, in a table of lists; so nothing is spread by chance in memory, and
+// a hop costs sixteen bytes at the end of a slice.
+type notes struct {
+	frames []frame
+	hops   []hop
+	table  []int32 // by the low bits of number: the last frame noted, -1 = none
+}
+
+// leastTable is the size of a table at first, a power of two.
+const leastTable = 64
+
+// number spreads the frames of a queue pair: PSNs of both directions and
+// ordinals of acknowledgements count up side by side.
+func (k *key) number() uint32 {
+	n := k.psn << 2
+	if k.index != 0 {
+		n = k.index<<2 | 1
+	}
+	if k.toward {
+		n |= 2
+	}
+	return n
+}
+
+// find returns the frame with a key, nil when there is none.
+func (n *notes) find(k *key) *frame {
+	if len(n.table) == 0 {
+		return nil
+	}
+	for i := n.table[k.number()&uint32(len(n.table)-1)]; i >= 0; {
+		f := &n.frames[i]
+		if f.key == *k {
+			return f
+		}
+		i = f.next
+	}
+	return nil
+}
+
+// note adds a hop of a frame.
+func (n *notes) note(k *key, f *wire.Frame, tap int32) {
+	fr := n.find(k)
+	if fr == nil {
+		fr = n.add(k, f, tap)
+	}
+	if f.At < fr.first {
+		fr.first, fr.tap = f.At, tap
+	}
+	fr.last = max(fr.last, f.At)
+	n.hops = append(n.hops, hop{at: f.At, tap: tap, prev: fr.hops})
+	fr.hops = int32(len(n.hops) - 1)
+}
+
+// add notes a frame that is new.
+func (n *notes) add(k *key, f *wire.Frame, tap int32) *frame {
+	if len(n.frames) >= len(n.table) {
+		n.grow(max(leastTable, 2*len(n.table)))
+	}
+	n.frames = append(n.frames, frame{key: *k, len: f.Len, hops: -1, tap: tap, first: f.At, last: f.At})
+	n.list(int32(len(n.frames) - 1))
+	return &n.frames[len(n.frames)-1]
+}
+
+// list puts frame i into the table.
+func (n *notes) list(i int32) {
+	f := &n.frames[i]
+	at := &n.table[f.number()&uint32(len(n.table)-1)]
+	f.next, *at = *at, i
+}
+
+// grow makes the table larger; size is a power of two.
+func (n *notes) grow(size int) {
+	n.table = make([]int32, size)
+	for i := range n.table {
+		n.table[i] = -1
+	}
+	for i := range n.frames {
+		n.list(int32(i))
+	}
+}
+
+// way appends the hops of a frame to dst in order of time.
+func (n *notes) way(dst []hop, f *frame) []hop {
+	for i := f.hops; i >= 0; i = n.hops[i].prev {
+		h := n.hops[i]
+		dst = append(dst, h)
+		at := len(dst) - 1
+		for ; at > 0 && dst[at-1].at >= h.at; at-- { // noted before it: it stays before it
+			dst[at] = dst[at-1]
+		}
+		dst[at] = h
+	}
+	return dst
+}
+
+// ends finds the watched queue pair of a frame by where it goes.
+type ends struct {
+	slots []watched // a power of two, mostly empty
+	shift int
+}
+
+// watched is one end of a queue pair.
+type watched struct {
+	end
+	toward bool
+	pair   *pair // nil = empty
+}
+
+// newEnds makes room for n ends.
+func newEnds(n int) *ends {
+	b := bits.Len(uint(4 * n))
+	return &ends{slots: make([]watched, 1<<b), shift: 64 - b}
+}
+
+// slot returns the place of an end: its own, or an empty one.
+func (e *ends) slot(at end) *watched {
+	i := (uint64(at.rnic)<<24 ^ uint64(at.qpn)) * 0x9e3779b97f4a7c15 >> e.shift
+	for ; ; i = (i + 1) & uint64(len(e.slots)-1) {
+		if s := &e.slots[i]; s.pair == nil || s.end == at {
+			return s
+		}
+	}
+}
+
+func (e *ends) set(at end, p *pair, toward bool) { *e.slot(at) = watched{at, toward, p} }
