@@ -39,11 +39,33 @@ type frame struct {
 
 // notes are the frames of a queue pair. A frame is found by its number, which
 // counts up, in a table of lists; so nothing is spread by chance in memory, and
-// a hop costs sixteen bytes at the end of a slice.
+// a hop costs sixteen bytes.
 type notes struct {
-	frames []frame
-	hops   []hop
+	frames rows[frame]
+	hops   rows[hop]
 	table  []int32 // by the low bits of number: the last frame noted, -1 = none
+}
+
+// rows is a slice that grows by chunks: what it holds is never moved, which
+// would take as long as all the rest of a note.
+type rows[T any] struct {
+	chunks [][]T
+	n      int32
+}
+
+const chunkBits = 10
+
+func (r *rows[T]) at(i int32) *T { return &r.chunks[i>>chunkBits][i&(1<<chunkBits-1)] }
+
+// add appends v and returns its place.
+func (r *rows[T]) add(v T) (i int32) {
+	if int(r.n>>chunkBits) == len(r.chunks) {
+		r.chunks = append(r.chunks, make([]T, 1<<chunkBits))
+	}
+	i = r.n
+	r.n++
+	*r.at(i) = v
+	return i
 }
 
 // leastTable is the size of a table at first, a power of two.
@@ -68,7 +90,7 @@ func (n *notes) find(k *key) *frame {
 		return nil
 	}
 	for i := n.table[k.number()&uint32(len(n.table)-1)]; i >= 0; {
-		f := &n.frames[i]
+		f := n.frames.at(i)
 		if f.key == *k {
 			return f
 		}
@@ -87,23 +109,22 @@ func (n *notes) note(k *key, f *wire.Frame, tap int32) {
 		fr.first, fr.tap = f.At, tap
 	}
 	fr.last = max(fr.last, f.At)
-	n.hops = append(n.hops, hop{at: f.At, tap: tap, prev: fr.hops})
-	fr.hops = int32(len(n.hops) - 1)
+	fr.hops = n.hops.add(hop{at: f.At, tap: tap, prev: fr.hops})
 }
 
 // add notes a frame that is new.
 func (n *notes) add(k *key, f *wire.Frame, tap int32) *frame {
-	if len(n.frames) >= len(n.table) {
+	if int(n.frames.n) >= len(n.table) {
 		n.grow(max(leastTable, 2*len(n.table)))
 	}
-	n.frames = append(n.frames, frame{key: *k, len: f.Len, hops: -1, tap: tap, first: f.At, last: f.At})
-	n.list(int32(len(n.frames) - 1))
-	return &n.frames[len(n.frames)-1]
+	i := n.frames.add(frame{key: *k, len: f.Len, hops: -1, tap: tap, first: f.At, last: f.At})
+	n.list(i)
+	return n.frames.at(i)
 }
 
 // list puts frame i into the table.
 func (n *notes) list(i int32) {
-	f := &n.frames[i]
+	f := n.frames.at(i)
 	at := &n.table[f.number()&uint32(len(n.table)-1)]
 	f.next, *at = *at, i
 }
@@ -114,15 +135,15 @@ func (n *notes) grow(size int) {
 	for i := range n.table {
 		n.table[i] = -1
 	}
-	for i := range n.frames {
-		n.list(int32(i))
+	for i := range n.frames.n {
+		n.list(i)
 	}
 }
 
 // way appends the hops of a frame to dst in order of time.
 func (n *notes) way(dst []hop, f *frame) []hop {
-	for i := f.hops; i >= 0; i = n.hops[i].prev {
-		h := n.hops[i]
+	for i := f.hops; i >= 0; i = n.hops.at(i).prev {
+		h := *n.hops.at(i)
 		dst = append(dst, h)
 		at := len(dst) - 1
 		for ; at > 0 && dst[at-1].at >= h.at; at-- { // noted before it: it stays before it

@@ -210,8 +210,8 @@ func (w *Watcher) Finish(done []sim.Sample) []Split {
 
 // order computes when each frame was dequeued at its sender and sorts them.
 func (w *Watcher) order(p *pair) {
-	for i := range p.frames {
-		f := &p.frames[i]
+	for i := range p.frames.n {
+		f := p.frames.at(i)
 		port := w.taps[f.tap].port
 		f.slot = port.Rate.Span(int64(f.len) + wire.Overhead)
 		f.sent = f.first.Add(-fixed(port, f.slot))
