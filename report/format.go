@@ -45,8 +45,8 @@ func BitRate(n int64) string {
 	return digits(f) + unit
 }
 
-// short prints a large count: 1.234 M.
-func short(f float64) string {
+// Number prints a large count: 1.234 M.
+func Number(f float64) string {
 	unit := ""
 	for _, u := range []string{" k", " M", " G"} {
 		if f < 1000 {

@@ -258,9 +258,9 @@ func findings(r *Result) string {
 }
 
 func engine(e *Engine) string {
-	s := fmt.Sprintf("%s hops, %s windows, %.2f s wall, %.2f s CPU", short(float64(e.FrameHops)), short(float64(e.Windows)), e.WallS, e.CPUS)
+	s := fmt.Sprintf("%s hops, %s windows, %.2f s wall, %.2f s CPU", Number(float64(e.FrameHops)), Number(float64(e.Windows)), e.WallS, e.CPUS)
 	if e.WallS > 0 {
-		s += fmt.Sprintf(", %s hops/s", short(float64(e.FrameHops)/e.WallS))
+		s += fmt.Sprintf(", %s hops/s", Number(float64(e.FrameHops)/e.WallS))
 	}
 	s += fmt.Sprintf(", %d workers", e.Workers)
 	if e.Processes > 1 {

@@ -29,7 +29,7 @@ func TestFormats(t *testing.T) {
 	for want, got := range map[string]string{
 		"1.5ns": Span(1500), "0ps": Span(0), "2.611ms": Span(2_611_000_000), "999ps": Span(999), "123.5us": Span(123_456_789),
 		"1.234 KB": Bytes(1234), "12 MB": Bytes(12_000_000), "0 B": Bytes(0),
-		"24.51Gbps": BitRate(24_510_000_000), "-": BitRate(0), "3.4 M": short(3_400_000),
+		"24.51Gbps": BitRate(24_510_000_000), "-": BitRate(0), "3.4 M": Number(3_400_000),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

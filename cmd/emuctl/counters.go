@@ -74,14 +74,39 @@ func (a *app) values(s *counters.Snapshot, where string, want func(counters.Poin
 		}
 	}
 	if !known {
-		return nil, fmt.Errorf("no device or port %q; devices are %s", where, strings.Join(s.Devices[:min(len(s.Devices), 12)], ", "))
+		return nil, nowhere(s, where)
 	}
 	return out, nil
 }
 
+// nowhere refuses the name of a device or port; those that there are help.
+func nowhere(s *counters.Snapshot, where string) error {
+	const most = 12
+	if dev, _, port := strings.Cut(where, ":"); port && slices.Contains(s.Devices, dev) {
+		last := int16(0)
+		for _, p := range s.Points {
+			if s.Devices[p.Dev] == dev {
+				last = max(last, p.Port)
+			}
+		}
+		return fmt.Errorf("no port %q; the last one is %s:%d", where, dev, last)
+	}
+	more := ""
+	if len(s.Devices) > most {
+		more = fmt.Sprintf(" and %d more", len(s.Devices)-most)
+	}
+	return fmt.Errorf("no device or port %q; devices are %s%s", where, strings.Join(s.Devices[:min(len(s.Devices), most)], ", "), more)
+}
+
+// allZero stands for a table without rows.
+const allZero = "all are 0 (-z shows them)\n"
+
 func (a *app) showValues(vals []value) error {
 	if a.json {
 		return a.printJSON(vals)
+	}
+	if len(vals) == 0 {
+		return a.printf("%s", allZero)
 	}
 	t := report.NewTable("where", "counter", "index", "value", "unit")
 	for _, v := range vals {

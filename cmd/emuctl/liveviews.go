@@ -16,7 +16,6 @@ import (
 	"github.com/rocemu/rocemu/coord/emu"
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/nodes/rnic"
-	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/report/counters"
 	"github.com/rocemu/rocemu/telemetry/chain"
 	"github.com/rocemu/rocemu/topology"
@@ -174,94 +173,6 @@ func (a *app) liveCounters(ctx context.Context, f *counterFlags, where string) e
 	})
 }
 
-// rate is a counter's change between two looks, as --watch shows it.
-type rate struct {
-	value
-	Change int64   `json:"change"`
-	Rate   float64 `json:"per_virtual_s"` // 0 for a gauge
-	AtPS   int64   `json:"at_ps"`
-}
-
-// watchCounters shows what changes until the run ends or it is interrupted.
-func (a *app) watchCounters(ctx context.Context, r *liveRun, before *counters.Snapshot, f *counterFlags, where string) error {
-	every, err := time.ParseDuration(f.Every)
-	if err != nil || every < 50*time.Millisecond {
-		return fmt.Errorf("--every %s: want a time of 50ms or more", f.Every)
-	}
-	for !r.ended() {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(every):
-		}
-		now, apart, err := r.counters(ctx)
-		if ctx.Err() != nil || r.ended() {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if err := a.showRates(r, before, now, apart, where); err != nil {
-			return err
-		}
-		before = now
-	}
-	if a.json {
-		return nil
-	}
-	return a.printf("the run has ended; emuctl result shows it\n")
-}
-
-func (a *app) showRates(r *liveRun, before, now *counters.Snapshot, apart bool, where string) error {
-	i := -1
-	same := len(before.Points) == len(now.Points)
-	var ids []int
-	vals, err := a.values(now, where, func(p counters.Point) bool {
-		for i++; now.Points[i] != p; i++ { // values asks in order
-		}
-		if same && p.Value != before.Points[i].Value {
-			ids = append(ids, i)
-			return true
-		}
-		return false
-	})
-	if err != nil {
-		return err
-	}
-	span := float64(now.At-before.At) / 1e12
-	out := make([]rate, len(vals))
-	for k, v := range vals {
-		out[k] = rate{value: v, Change: v.Value - before.Points[ids[k]].Value, AtPS: int64(now.At)}
-		if !now.Points[ids[k]].Metric().Gauge && span > 0 {
-			out[k].Rate = float64(out[k].Change) / span
-		}
-	}
-	if a.json {
-		return a.printJSON(out)
-	}
-	if a.outTTY {
-		if err := a.printf("\x1b[H\x1b[2J"); err != nil {
-			return err
-		}
-	}
-	if err := a.head(r, now.At, apart); err != nil {
-		return err
-	}
-	t := report.NewTable("where", "counter", "index", "value", "change", "a virtual second")
-	for _, v := range out {
-		at := v.Device
-		if v.Port > 0 {
-			at = fmt.Sprintf("%s:%d", v.Device, v.Port)
-		}
-		per := "-"
-		if v.Rate != 0 {
-			per = fmt.Sprintf("%.4g %s", v.Rate, v.Unit)
-		}
-		t.AppendRow([]any{at, v.Metric, v.Index, v.Value, fmt.Sprintf("%+d", v.Change), per})
-	}
-	return a.printf("%s\n", t.Render())
-}
-
 // liveShow is `show` of a running fabric.
 func (a *app) liveShow(ctx context.Context, f *clusterFlags, what, where string, zero bool) error {
 	return a.onRun(ctx, f, func(ctx context.Context, r *liveRun) error {
@@ -302,13 +213,21 @@ func (a *app) liveTrace(ctx context.Context, f *clusterFlags, flow string, most 
 			known = known || n == flow || dir.Line(int32(i)) == flow
 		}
 		if flow != "" && !known {
-			return fmt.Errorf("no flow %q in %s", flow, r.plan.Name)
+			return noFlow(flow, r.plan.Name, lineNames(r.plan))
 		}
 		if err := a.head(r, r.st.Virtual, false); err != nil {
 			return err
 		}
 		return a.tellChains(ofFlow(all, flow), most)
 	})
+}
+
+// lineNames are the names of the workload's lines.
+func lineNames(p *topology.Plan) (names []string) {
+	for i := range p.Lines {
+		names = append(names, p.Lines[i].Name)
+	}
+	return names
 }
 
 // records hands over all records of a run so far.

@@ -139,13 +139,10 @@ func (w *watcher) hookTaps(o *sim.Options) {
 			w.caps.Between(start, n)
 		}
 		if w.split != nil {
-			w.sight()
+			w.taps.Note()
 		}
 	}
 }
-
-// sight takes the frames of watched flows that crossed cables.
-func (w *watcher) sight() { w.taps.Read(func(s *flowtime.Sighting) { w.split.See(s) }) }
 
 // createFile opens an output; "-" is standard output.
 func createFile(name string) (io.WriteCloser, error) {
@@ -297,7 +294,7 @@ func (w *watcher) finish(r *report.Result) error {
 		w.take(clock.Time(r.VirtualNS), w.fabric)
 	}
 	if w.split != nil {
-		w.sight()
+		w.taps.Note()
 		w.splits = w.split.Finish(w.fabric.Samples(clock.Time(r.VirtualNS)))
 	}
 	w.end()

@@ -198,6 +198,9 @@ func (a *app) showColumns(cols []column, vals []value, zero bool) error {
 		}
 		t.AppendRow(cells)
 	}
+	if t.Length() == 0 {
+		return a.printf("%s", allZero)
+	}
 	return a.printf("%s\n", t.Render())
 }
 
@@ -238,7 +241,11 @@ func (a *app) showPFC(vals []value, zero bool) error {
 			}
 			t.AppendRow(append(cells, span))
 		}
-		if err := a.printf("%s\n", t.Render()); err != nil {
+		text := t.Render() + "\n"
+		if t.Length() == 0 {
+			text = dir.head + ": " + allZero
+		}
+		if err := a.printf("%s", text); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -200,7 +201,11 @@ func (m *topModel) View() tea.View {
 			status = "held: p resumes, n advances"
 		}
 	}
-	v := tea.NewView(m.pic.draw(max(m.w, 60), max(m.h, 20), status))
+	w, h := m.w, m.h
+	if w == 0 { // it has not said yet
+		w, h = 80, 24
+	}
+	v := tea.NewView(strings.TrimSuffix(m.pic.draw(w, h, status), "\n"))
 	v.AltScreen = true
 	return v
 }

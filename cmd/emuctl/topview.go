@@ -74,44 +74,70 @@ type item struct {
 	text  string
 }
 
-// draw writes the picture for a terminal of w × h characters.
+// part is a titled list of a picture.
+type part struct {
+	title string
+	lines []string
+}
+
+// draw writes the picture for a terminal of w × h characters: the lists share
+// the lines there are, and what is wider is cut.
 func (p picture) draw(w, h int, status string) string {
 	if p.now == nil {
 		return "no sample yet\n"
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %v virtual  %d frame hops  %s\n", p.plan.Name, p.now.At, p.hops, status)
-	rows := max((h-10)/3, 3)
-	section(&b, "LINKS by load", p.links(), w, rows)
-	section(&b, "QUEUES by depth", p.queues(), w, rows)
-	b.WriteString("PAUSES\n")
-	for i, l := range p.pauseTree() {
-		if i == rows {
-			break
-		}
-		b.WriteString("  " + l + "\n")
-	}
+	parts := []part{{"LINKS by load", bars(p.links(), w)}, {"QUEUES by depth", bars(p.queues(), w)}, {"PAUSES", p.pauseTree()}}
 	if len(p.trouble) > 0 {
-		b.WriteString("QPs IN TROUBLE          timeouts  NAKs  RNRs  resent  errors\n")
-	}
-	for i, q := range p.trouble {
-		if i == rows {
-			break
+		t := part{title: "QPs IN TROUBLE          timeouts  NAKs  RNRs  resent  errors"}
+		for _, q := range p.trouble {
+			t.lines = append(t.lines, fmt.Sprintf("%-22s %7d %5d %5d %7d %7d", q.name, q.timeouts, q.naks, q.rnrs, q.resends, q.fatal))
 		}
-		fmt.Fprintf(&b, "  %-22s %7d %5d %5d %7d %7d\n", q.name, q.timeouts, q.naks, q.rnrs, q.resends, q.fatal)
+		parts = append(parts, t)
+	}
+	lines := []string{fmt.Sprintf("%s  %v virtual  %s  %s frame hops", p.plan.Name, p.now.At, status, report.Number(float64(p.hops)))}
+	for i, n := range share(parts, h-1-len(parts)) {
+		lines = append(lines, parts[i].title)
+		for _, l := range parts[i].lines[:n] {
+			lines = append(lines, "  "+l)
+		}
+	}
+	var b strings.Builder
+	for _, l := range lines[:min(len(lines), h)] {
+		r := []rune(l)
+		b.WriteString(string(r[:min(len(r), w)]) + "\n")
 	}
 	return b.String()
 }
 
-// section writes a titled list with bars, the largest first.
-func section(b *strings.Builder, title string, items []item, w, rows int) {
-	b.WriteString(title + "\n")
-	slices.SortStableFunc(items, func(x, y item) int { return cmp.Compare(y.value, x.value) })
-	bar := max(w-60, 10)
-	for _, it := range items[:min(len(items), rows)] {
-		n := min(int(it.share*float64(bar)+0.5), bar)
-		fmt.Fprintf(b, "  %-26s %14s  %s%s\n", it.name, it.text, strings.Repeat("█", n), strings.Repeat("·", bar-n))
+// share deals lines out to the parts in turn, to each what it has at most. One
+// that has none says so.
+func share(parts []part, left int) []int {
+	out := make([]int, len(parts))
+	for i := range parts {
+		if len(parts[i].lines) == 0 {
+			parts[i].lines = []string{"none"}
+		}
 	}
+	for dealt := true; dealt && left > 0; {
+		dealt = false
+		for i := range parts {
+			if left > 0 && out[i] < len(parts[i].lines) {
+				out[i], left, dealt = out[i]+1, left-1, true
+			}
+		}
+	}
+	return out
+}
+
+// bars draws items, the largest first; a narrow terminal has shorter bars.
+func bars(items []item, w int) (lines []string) {
+	slices.SortStableFunc(items, func(x, y item) int { return cmp.Compare(y.value, x.value) })
+	bar := max(min(w-47, max(w-60, 10)), 0)
+	for _, it := range items {
+		n := min(int(it.share*float64(bar)+0.5), bar)
+		lines = append(lines, fmt.Sprintf("%-26s %14s  %s%s", it.name, it.text, strings.Repeat("█", n), strings.Repeat("·", bar-n)))
+	}
+	return lines
 }
 
 // was is a value of the picture before; positions are equal in a run.

@@ -36,3 +36,47 @@ func TestTopPicture(t *testing.T) {
 		}
 	}
 }
+
+// However small a terminal is, the picture fits: each list has its share of the
+// lines, and nothing is wider.
+func TestTopPictureFits(t *testing.T) {
+	plan := &topology.Plan{Name: "t", Devices: []topology.Device{{Name: "leaf1", Switch: &topology.Switch{BufferBytes: 1000}}}}
+	now := &counters.Snapshot{At: 5, Devices: []string{"leaf1"}}
+	for q := range 8 {
+		plan.Devices[0].Ports = append(plan.Devices[0].Ports, topology.Port{Num: int(q) + 1, Rate: clock.Gbps})
+		now.Points = append(now.Points, counters.Point{Port: int16(q + 1), Index: -1, ID: counters.TxBytes, Value: 9},
+			counters.Point{Port: int16(q + 1), Index: 3, ID: counters.QueueOccupancy, Value: 9})
+	}
+	p := picture{plan: plan, now: now, trouble: []trouble{{name: "a"}, {name: "b"}}}
+	for _, size := range [][2]int{{1, 1}, {20, 4}, {40, 9}, {60, 14}, {200, 60}} {
+		lines := strings.Split(strings.TrimSuffix(p.draw(size[0], size[1], "running"), "\n"), "\n")
+		if len(lines) > size[1] {
+			t.Errorf("%d lines on a terminal of %d", len(lines), size[1])
+		}
+		for _, l := range lines {
+			if n := len([]rune(l)); n > size[0] {
+				t.Errorf("a line of %d characters on a terminal of %d: %s", n, size[0], l)
+			}
+		}
+	}
+	// 13 lines: the head, four titles; two of each list that has as many, and none.
+	got := strings.Split(p.draw(60, 13, "running"), "\n")
+	for i, want := range []string{"t  ", "LINKS", "  leaf1:1", "  leaf1:2", "  leaf1:3", "QUEUES", "  leaf1:1", "  leaf1:2", "PAUSES", "  none", "QPs", "  a", "  b", ""} {
+		if !strings.HasPrefix(got[i], want) {
+			t.Errorf("line %d is %q, want %s…", i, got[i], want)
+		}
+	}
+}
+
+// Rates are written in units that can be read.
+func TestPerSecond(t *testing.T) {
+	for _, x := range []struct {
+		rate float64
+		unit string
+		want string
+	}{{0, "By", "-"}, {3.068e9, "By", "3.068 GB"}, {2.827e6, "{frame}", "2.827 M frame"}, {2.5e11, "ps", "25 % of it"}} {
+		if got := perSecond(x.rate, x.unit); got != x.want {
+			t.Errorf("%v %s: %s, want %s", x.rate, x.unit, got, x.want)
+		}
+	}
+}

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -101,9 +104,19 @@ func knownFlow(dir, flow string) error {
 		}
 	}
 	if r.Flows[line] == nil {
-		return fmt.Errorf("no flow %q in %s", flow, dir)
+		return noFlow(flow, dir, slices.Sorted(maps.Keys(r.Flows)))
 	}
 	return nil
+}
+
+// noFlow refuses the name of a flow; the first lines of the workload help.
+func noFlow(flow, in string, lines []string) error {
+	const most = 12
+	more := ""
+	if len(lines) > most {
+		lines, more = lines[:most], fmt.Sprintf(" and %d more", len(lines)-most)
+	}
+	return fmt.Errorf("no flow %q in %s; its workload is %s%s", flow, in, strings.Join(lines, ", "), more)
 }
 
 // tellChain prints one chain.

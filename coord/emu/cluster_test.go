@@ -103,14 +103,13 @@ func alone(t *testing.T) *watched {
 	}
 	var fab *sim.Fabric
 	var taps *split.Taps
-	see := func(s *split.Sighting) { w.split.See(s) }
 	o.OnBuild = func(f *sim.Fabric) error { fab, taps = f, w.split.Tap(f); return nil }
-	o.Between = func(clock.Time, uint64) { taps.Read(see) }
+	o.Between = func(clock.Time, uint64) { taps.Note() }
 	if w.res, err = sim.Run(t.Context(), p, o); err != nil {
 		t.Fatal(err)
 	}
 	fab.Snapshot(clock.Time(w.res.VirtualNS), &w.end)
-	taps.Read(see)
+	taps.Note()
 	w.splits = w.split.Finish(fab.Samples(clock.Time(w.res.VirtualNS)))
 	s.Finish(w.res)
 	return w

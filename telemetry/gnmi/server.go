@@ -25,9 +25,13 @@ type Server struct {
 // encodings that answers can have.
 var encodings = []pb.Encoding{pb.Encoding_JSON_IETF, pb.Encoding_JSON, pb.Encoding_PROTO}
 
+// writeBuffer holds what a stream may send before its client has to say that it
+// took some: one write to the network instead of two or three.
+const writeBuffer = 128 << 10
+
 // Serve answers on a listener until the returned server is stopped.
 func Serve(l net.Listener, s *Store) *grpc.Server {
-	g := grpc.NewServer()
+	g := grpc.NewServer(grpc.ForceServerCodecV2(newCodec()), grpc.WriteBufferSize(writeBuffer))
 	pb.RegisterGNMIServer(g, &Server{store: s})
 	reflection.Register(g)
 	go g.Serve(l) //nolint:errcheck // ends with Stop

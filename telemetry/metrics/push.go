@@ -75,7 +75,15 @@ type Pusher struct {
 	done   chan struct{}
 	mu     sync.Mutex
 	acct   Accounts
-	active []bool // points that were ever above 0; others are not sent
+	free   []*counters.Snapshot // copies that are not needed any longer
+	points []point              // what the samples' points have in common, by place
+}
+
+// point is what a point is in all samples of a run.
+type point struct {
+	counters.Point               // its names; the value is not used
+	active         bool          // it was once above 0; others are not sent
+	attributes     attribute.Set // built when it became active
 }
 
 // NewPusher starts pushing the samples of the fabric with this name.
@@ -93,10 +101,10 @@ func NewPusher(dest Exporter, fabric string, tm otlp.TimeMap) *Pusher {
 // Offer queues a copy of a sample. When too many wait the oldest is dropped:
 // counters are cumulative, and the last sample is the run's result.
 func (p *Pusher) Offer(s *counters.Snapshot) {
-	c := &counters.Snapshot{At: s.At, Devices: s.Devices, Points: append([]counters.Point(nil), s.Points...)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.acct.Offered++
+	c := p.copied(s)
 	for {
 		select {
 		case p.queue <- c:
@@ -104,11 +112,25 @@ func (p *Pusher) Offer(s *counters.Snapshot) {
 		default:
 		}
 		select {
-		case <-p.queue:
+		case old := <-p.queue:
 			p.acct.Dropped++
+			p.free = append(p.free, old)
 		default:
 		}
 	}
+}
+
+// copied copies a sample. Memory is used again: a sample of a hundred devices is
+// half a megabyte, and fresh pages cost more than what is written to them.
+func (p *Pusher) copied(s *counters.Snapshot) *counters.Snapshot {
+	n := len(p.free)
+	if n == 0 {
+		n, p.free = 1, append(p.free, new(counters.Snapshot))
+	}
+	c := p.free[n-1]
+	p.free = p.free[:n-1]
+	c.At, c.Devices, c.Points = s.At, s.Devices, append(c.Points[:0], s.Points...)
+	return c
 }
 
 // Close sends what waits, for drain at most, and stops.
@@ -129,41 +151,43 @@ func (p *Pusher) work() {
 		<-p.closed
 		time.AfterFunc(drain, end)
 	}()
-	var open time.Time // the circuit is open until then
+	var open time.Time          // the circuit is open until then
+	var held *counters.Snapshot // the last that came while it is
 	for s := range p.queue {
-		// The last sample of a run is tried in any case.
-		if run.Err() != nil {
-			p.count(errLate)
+		if held != nil {
+			p.settle(held, errOpen)
+			held = nil
+		}
+		if run.Err() == nil && time.Now().Before(open) {
+			held = s
 			continue
 		}
-		if time.Now().Before(open) && !p.last() {
-			p.count(errOpen)
-			continue
-		}
-		ctx, cancel := context.WithTimeout(run, pushTimeout)
-		err := p.dest.Export(ctx, p.convert(s))
-		cancel()
-		if err != nil && run.Err() != nil {
-			err = errLate
-		}
+		err := p.export(run, s)
 		if err != nil {
 			open = time.Now().Add(openFor)
 		}
-		p.count(err)
+		p.settle(s, err)
+	}
+	if held != nil { // the last sample of a run is tried in any case
+		p.settle(held, p.export(run, held))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	p.dest.Shutdown(ctx) //nolint:errcheck // nothing is left to send
 }
 
-// last reports whether the sample at hand is the last one.
-func (p *Pusher) last() bool {
-	select {
-	case <-p.closed:
-		return len(p.queue) == 0
-	default:
-		return false
+// export sends a sample, unless the run's end does not wait any longer.
+func (p *Pusher) export(run context.Context, s *counters.Snapshot) error {
+	if run.Err() != nil {
+		return errLate
 	}
+	ctx, cancel := context.WithTimeout(run, pushTimeout)
+	defer cancel()
+	err := p.dest.Export(ctx, p.convert(s))
+	if err != nil && run.Err() != nil {
+		return errLate
+	}
+	return err
 }
 
 // errOpen stands for samples dropped while the circuit is open, errLate for
@@ -173,9 +197,11 @@ var (
 	errLate = errors.New("not delivered soon enough after the run's end")
 )
 
-func (p *Pusher) count(err error) {
+// settle books a sample that the worker is done with.
+func (p *Pusher) settle(s *counters.Snapshot, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.free = append(p.free, s)
 	if err == nil {
 		p.acct.Exported++
 		return
@@ -190,16 +216,23 @@ func (p *Pusher) count(err error) {
 // the run's start, the rest gauges.
 func (p *Pusher) convert(s *counters.Snapshot) *metricdata.ResourceMetrics {
 	start, at := p.time.At(0), p.time.At(s.At)
-	if len(p.active) != len(s.Points) {
-		p.active = make([]bool, len(s.Points))
+	if len(p.points) != len(s.Points) {
+		p.points = make([]point, len(s.Points))
 	}
 	points := make([][]metricdata.DataPoint[int64], len(counters.Metrics))
 	for i, pt := range s.Points {
-		if pt.Value == 0 && !p.active[i] {
+		k, name := &p.points[i], pt
+		name.Value = 0
+		if k.Point != name {
+			*k = point{Point: name}
+		}
+		if pt.Value == 0 && !k.active {
 			continue
 		}
-		p.active[i] = true
-		points[pt.ID] = append(points[pt.ID], metricdata.DataPoint[int64]{Attributes: attributes(s, pt), StartTime: start, Time: at, Value: pt.Value})
+		if !k.active {
+			k.active, k.attributes = true, attributes(s, pt)
+		}
+		points[pt.ID] = append(points[pt.ID], metricdata.DataPoint[int64]{Attributes: k.attributes, StartTime: start, Time: at, Value: pt.Value})
 	}
 	sm := metricdata.ScopeMetrics{Scope: instrumentation.Scope{Name: "github.com/rocemu/rocemu/telemetry"}}
 	for id, dp := range points {

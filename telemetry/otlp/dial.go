@@ -15,33 +15,36 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 )
 
-// Dial returns a span exporter for an endpoint: HOST:PORT or grpc://HOST:PORT
-// (OTLP over gRPC, plain text), http://… or https://… (OTLP over HTTP), or
-// file:PATH (OTLP JSON lines). It does not wait for a connection; the SDK's own
-// retries are off, since [Exporter] has its own.
-func Dial(endpoint string) (sdktrace.SpanExporter, error) {
-	ctx := context.Background()
+// Dial returns a started OTLP client for an endpoint: HOST:PORT or
+// grpc://HOST:PORT (OTLP over gRPC, plain text), http://… or https://… (OTLP
+// over HTTP), or file:PATH (OTLP JSON lines). It does not wait for a connection;
+// the SDK's own retries are off, since [Exporter] has its own.
+func Dial(endpoint string) (otlptrace.Client, error) {
+	c, err := client(endpoint)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.Start(context.Background())
+}
+
+func client(endpoint string) (otlptrace.Client, error) {
 	switch scheme, rest := cutScheme(endpoint); scheme {
 	case "file":
-		f, err := NewFile(rest)
-		if err != nil {
-			return nil, err
-		}
-		return otlptrace.New(ctx, f)
+		return NewFile(rest)
 	case "http", "https":
-		return otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(withPath(endpoint)),
-			otlptracehttp.WithRetry(otlptracehttp.RetryConfig{}))
+		return otlptracehttp.NewClient(otlptracehttp.WithEndpointURL(withPath(endpoint)),
+			otlptracehttp.WithRetry(otlptracehttp.RetryConfig{})), nil
 	case "grpc":
 		if _, _, err := net.SplitHostPort(rest); err != nil {
 			return nil, fmt.Errorf("%w, not %q", errEndpoint, endpoint)
 		}
-		return otlptracegrpc.New(ctx, otlptracegrpc.WithEndpoint(rest), otlptracegrpc.WithInsecure(),
-			otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{}))
+		return otlptracegrpc.NewClient(otlptracegrpc.WithEndpoint(rest), otlptracegrpc.WithInsecure(),
+			otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{})), nil
 	}
 	return nil, fmt.Errorf("%w, not %q", errEndpoint, endpoint)
 }
@@ -90,7 +93,12 @@ func (f *File) Stop(context.Context) error { return f.f.Close() }
 
 // UploadTraces writes one line.
 func (f *File) UploadTraces(_ context.Context, rs []*tracepb.ResourceSpans) error {
-	b, err := jsonLine(&tracepb.TracesData{ResourceSpans: rs})
+	// What comes is packed; JSON needs the fields.
+	d := new(tracepb.TracesData)
+	if err := proto.Unmarshal(marshal(&tracepb.TracesData{ResourceSpans: rs}), d); err != nil {
+		return err
+	}
+	b, err := jsonLine(d)
 	if err != nil {
 		return err
 	}

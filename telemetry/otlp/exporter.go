@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/telemetry/chain"
@@ -19,7 +19,7 @@ type Options struct {
 	Time        TimeMap
 	SampleEvery int           // chains of one queue pair in this many are exported, default 1 = all
 	MaxQueue    int           // spans that may wait, default 262144
-	MaxBatch    int           // spans an export, whole chains, default 4096
+	MaxBatch    int           // spans an export, whole chains, default 4096; it begins with 256
 	Timeout     time.Duration // of one export, default 5 s
 	Attempts    int           // for one batch before it is given up, default 8
 	Backoff     time.Duration // after the first failure, doubling up to 30 s; default 250 ms
@@ -52,6 +52,10 @@ const (
 	maxBackoff = 30 * time.Second
 	maxDrains  = 6
 )
+
+// firstBatch is how many spans a collector gets that has not answered yet, or
+// failed; with each batch that it takes it gets twice as many.
+const firstBatch = 256
 
 // Count is a number of chains and of their spans.
 type Count struct {
@@ -89,8 +93,9 @@ func (a Accounts) Dropped() Count {
 // Exporter delivers chains to one destination from its own goroutine.
 type Exporter struct {
 	opt  Options
-	dest sdktrace.SpanExporter
-	b    *builder
+	dest otlptrace.Client
+	pack *packer
+	size int // spans that the next batch may have
 
 	mu     sync.Mutex
 	queue  []*chain.Chain
@@ -105,11 +110,11 @@ type Exporter struct {
 	idle   *time.Timer // calls end, from Close on
 }
 
-// New starts an exporter to dest (see [Dial]).
-func New(dir *chain.Directory, dest sdktrace.SpanExporter, o Options) *Exporter {
+// New starts an exporter to dest, which is started (see [Dial]).
+func New(dir *chain.Directory, dest otlptrace.Client, o Options) *Exporter {
 	o.defaults()
 	e := &Exporter{
-		opt: o, dest: dest, b: newBuilder(dir, o.Time),
+		opt: o, dest: dest, pack: newPacker(dir, o.Time), size: min(firstBatch, o.MaxBatch),
 		wake: make(chan struct{}, 1), closed: make(chan struct{}), done: make(chan struct{}),
 	}
 	e.ctx, e.end = context.WithCancel(context.Background())
@@ -183,17 +188,17 @@ func (e *Exporter) work() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	e.dest.Shutdown(ctx) //nolint:errcheck // nothing is left to deliver
+	e.dest.Stop(ctx) //nolint:errcheck // nothing is left to deliver
 }
 
-// take removes whole chains of up to MaxBatch spans from the queue.
+// take removes whole chains of a batch's size from the queue.
 func (e *Exporter) take() []*chain.Chain {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n, spans := 0, 0
 	for n < len(e.queue) {
 		s := len(e.queue[n].Steps) + 1
-		if n > 0 && spans+s > e.opt.MaxBatch {
+		if n > 0 && spans+s > e.size {
 			break
 		}
 		spans += s
@@ -211,23 +216,25 @@ func (e *Exporter) take() []*chain.Chain {
 // deliver exports a batch, again after a growing wait when that fails. It
 // returns false when the exporter is to stop with the batch undelivered.
 func (e *Exporter) deliver(batch []*chain.Chain) bool {
-	spans := make([]sdktrace.ReadOnlySpan, 0, e.opt.MaxBatch)
+	packed, spans := e.pack.batch(batch), 0
 	for _, c := range batch {
-		spans = e.b.spans(spans, c)
+		spans += len(c.Steps) + 1
 	}
 	closed := e.closed
 	wait := e.opt.Backoff
 	for try := 1; ; try++ {
 		ctx, cancel := context.WithTimeout(e.ctx, e.opt.Timeout)
-		err := e.dest.ExportSpans(ctx, spans)
+		err := e.dest.UploadTraces(ctx, packed)
 		cancel()
 		if err == nil || rejected(err) > 0 {
-			e.settle(batch, len(spans), rejected(err), err)
+			e.size = min(2*e.size, e.opt.MaxBatch)
+			e.settle(batch, spans, rejected(err), err)
 			return true
 		}
+		e.size = min(firstBatch, e.opt.MaxBatch)
 		e.fail(err)
 		if try == e.opt.Attempts {
-			e.settle(batch, len(spans), len(spans), err)
+			e.settle(batch, spans, spans, err)
 			return true
 		}
 		if closed != nil && isClosed(closed) {
@@ -253,11 +260,14 @@ func (e *Exporter) fail(err error) {
 	switch {
 	case e.ctx.Err() == nil:
 		e.acct.Failures++
-		e.acct.LastError = err.Error()
+		e.acct.LastError = exportError(err)
 	case e.acct.LastError == "":
 		e.acct.LastError = "not delivered soon enough after the run's end"
 	}
 }
+
+// exportError is an error in words.
+func exportError(err error) string { return "traces export: " + err.Error() }
 
 func isClosed(c chan struct{}) bool {
 	select {
@@ -277,7 +287,7 @@ func (e *Exporter) settle(batch []*chain.Chain, spans, bad int, err error) {
 	badChains := 0
 	if bad > 0 {
 		badChains = max(1, len(batch)*bad/spans)
-		e.acct.LastError = err.Error()
+		e.acct.LastError = exportError(err)
 	}
 	e.acct.Exported.add(len(batch)-badChains, spans-bad)
 	e.acct.Failed.add(badChains, bad)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	colpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
@@ -36,20 +38,20 @@ type collectorServer struct {
 	spans map[string]*tracepb.Span
 	where map[string]string // span id → service.name
 	total int
-	until time.Time // stalls end
-	limit int64     // spans rejected in each request
-	every time.Duration
+	sizes []int // spans of each request
+	most  int
+	hold  chan struct{} // nothing is taken before it is closed
+	limit int64         // spans rejected in each request
 }
 
 func (s *collectorServer) Export(ctx context.Context, r *colpb.ExportTraceServiceRequest) (*colpb.ExportTraceServiceResponse, error) {
-	if d := time.Until(s.until); d > 0 {
+	if s.hold != nil {
 		select {
-		case <-time.After(d):
+		case <-s.hold:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
-	time.Sleep(s.every) // a collector that is slow each time
 	s.take(r.ResourceSpans)
 	out := &colpb.ExportTraceServiceResponse{}
 	if s.limit > 0 {
@@ -73,6 +75,22 @@ func (s *collectorServer) take(rs []*tracepb.ResourceSpans) {
 			}
 		}
 	}
+	s.sizes = append(s.sizes, spansIn(rs))
+	s.most = slices.Max(s.sizes)
+}
+
+// spansIn counts the spans of a request, packed or not.
+func spansIn(rs []*tracepb.ResourceSpans) (n int) {
+	d := new(tracepb.TracesData)
+	if err := proto.Unmarshal(marshal(&tracepb.TracesData{ResourceSpans: rs}), d); err != nil {
+		panic(err)
+	}
+	for _, r := range d.ResourceSpans {
+		for _, sc := range r.ScopeSpans {
+			n += len(sc.Spans)
+		}
+	}
+	return n
 }
 
 func value(at []*commonpb.KeyValue, key string) *commonpb.AnyValue {
@@ -270,33 +288,32 @@ func canonical(t *testing.T, b []byte) string {
 	return strings.Join(s, "\n")
 }
 
-// 50,000 spans while the collector stalls for two seconds: Offer never waits
-// and the accounts add up, here and at the collector.
+// 50,000 spans while the collector takes nothing: Offer does not wait, the queue
+// takes what it may, and the accounts add up, here and at the collector.
 func TestStalledCollector(t *testing.T) {
-	col := &collectorServer{until: time.Now().Add(2 * time.Second)}
+	col := &collectorServer{hold: make(chan struct{})}
 	dest, err := Dial(serve(t, col))
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := testDirectory(1000)
-	e := New(d, dest, Options{Time: TimeMap{Epoch: epoch}, MaxQueue: 40000, Timeout: 10 * time.Second, Drain: 20 * time.Second})
-	var chains []*chain.Chain
+	e := New(d, dest, Options{Time: TimeMap{Epoch: epoch}, MaxQueue: 40000, Timeout: time.Minute, Drain: time.Minute})
 	for i := range 1000 {
-		chains = append(chains, story(d, i, 43))
+		e.Offer(story(d, i, 43))
 	}
-	start := time.Now()
-	for _, c := range chains {
-		e.Offer(c)
+	if a := e.Accounts(); a.Exported.Chains != 0 || a.Queue.Spans != 10000 {
+		t.Errorf("while the collector is stalled: %+v", a)
 	}
-	if took := time.Since(start); took > 500*time.Millisecond {
-		t.Errorf("offering took %v: it waited for the collector", took)
-	}
+	close(col.hold)
 	a := e.Close()
-	if a.Offered.Spans != 50000 || a.Exported.Spans+a.Dropped().Spans != a.Offered.Spans || a.Exported.Chains+a.Dropped().Chains != 1000 {
+	if a.Offered.Spans != 50000 || a.Exported.Spans != 40000 || a.Exported.Chains+a.Dropped().Chains != 1000 {
 		t.Errorf("accounts do not add up: %+v", a)
 	}
-	if col.total != int(a.Exported.Spans) || a.Exported.Spans < 40000 || a.Queue.Spans == 0 {
-		t.Errorf("collector has %d spans; accounts %+v", col.total, a)
+	if col.total != int(a.Exported.Spans) || col.most > 4096 {
+		t.Errorf("collector has %d spans, %d at once; accounts %+v", col.total, col.most, a)
+	}
+	if want := []int{250, 500, 1000, 2000, 4050}; !slices.Equal(col.sizes[:5], want) {
+		t.Errorf("requests of %d spans, want %d: whole chains, more and more of them", col.sizes[:5], want)
 	}
 }
 
@@ -321,27 +338,84 @@ func TestDeadCollector(t *testing.T) {
 	}
 }
 
-// A collector that is slow and never fails costs six times Drain at most; what
-// it has not taken by then is counted.
+// slow is a collector that takes a while for each request.
+type slow struct {
+	keeping
+	each time.Duration
+}
+
+func (s *slow) UploadTraces(ctx context.Context, _ []*tracepb.ResourceSpans) error {
+	select {
+	case <-time.After(s.each):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A collector that is slow and never fails costs six times Drain, one that takes
+// nothing costs Drain; what it has not taken by then is counted. The clock is
+// the test's own.
 func TestSlowCollector(t *testing.T) {
-	col := &collectorServer{every: 50 * time.Millisecond}
-	dest, err := Dial(serve(t, col))
-	if err != nil {
-		t.Fatal(err)
+	for _, x := range []struct {
+		each, took time.Duration
+		exported   uint64
+	}{{70 * time.Millisecond, 1200 * time.Millisecond, 17}, {300 * time.Millisecond, 200 * time.Millisecond, 0}, {time.Millisecond, 200 * time.Millisecond, 200}} {
+		synctest.Test(t, func(t *testing.T) {
+			d := testDirectory(200)
+			e := New(d, &slow{each: x.each}, Options{MaxBatch: 9, Drain: 200 * time.Millisecond})
+			for i := range 200 {
+				e.Offer(story(d, i, 2))
+			}
+			start := time.Now()
+			a := e.Close()
+			if took := time.Since(start); took != x.took {
+				t.Errorf("%v a request: closing took %v, want %v", x.each, took, x.took)
+			}
+			late := x.exported < 200
+			if a.Exported.Chains != x.exported || a.Closed.Chains != 200-x.exported || a.Failures != 0 || late != (a.LastError != "") {
+				t.Errorf("%v a request: accounts %+v, want %d exported", x.each, a, x.exported)
+			}
+		})
 	}
-	d := testDirectory(200)
-	e := New(d, dest, Options{MaxBatch: 9, Drain: 200 * time.Millisecond})
-	for i := range 200 {
-		e.Offer(story(d, i, 2))
+}
+
+// failing fails its first requests, and notes how large each is.
+type failing struct {
+	keeping
+	fails int
+	sizes []int
+}
+
+func (f *failing) UploadTraces(_ context.Context, rs []*tracepb.ResourceSpans) error {
+	f.sizes = append(f.sizes, spansIn(rs))
+	if len(f.sizes) <= f.fails {
+		return errors.New("away")
 	}
-	start := time.Now()
-	a := e.Close()
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("closing took %v; the chains alone take 10 s", took)
-	}
-	if a.Closed.Chains == 0 || a.Exported.Chains < 5 || a.Exported.Chains+a.Closed.Chains != 200 || a.Failures != 0 || a.LastError == "" {
-		t.Errorf("accounts %+v", a)
-	}
+	return nil
+}
+
+// A batch is tried again as it was, after waits that double.
+func TestFailingCollector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := testDirectory(100)
+		f := &failing{fails: 3}
+		e := New(d, f, Options{Backoff: time.Second})
+		start := time.Now()
+		for i := range 100 {
+			e.Offer(story(d, i, 4))
+		}
+		time.Sleep(time.Minute)
+		if a := e.Accounts(); a.Exported != a.Offered || a.Failures != 3 || a.LastError != "traces export: away" {
+			t.Errorf("accounts %+v", a)
+		}
+		if e.Close(); time.Since(start) != time.Minute {
+			t.Errorf("closing took %v", time.Since(start)-time.Minute)
+		}
+		if first := f.sizes[0]; !slices.Equal(f.sizes[:4], []int{first, first, first, first}) {
+			t.Errorf("requests of %d spans", f.sizes)
+		}
+	})
 }
 
 func TestRejectedAndSampled(t *testing.T) {

@@ -1,11 +1,12 @@
 package split
 
 import (
+	"math"
+
 	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/wire"
 	"github.com/rocemu/rocemu/sim"
-	"github.com/rocemu/rocemu/topology"
 )
 
 // Sighting is a frame of a watched queue pair that crossed a cable.
@@ -20,10 +21,10 @@ type Sighting struct {
 	At         clock.Time // it reached the state of the other end
 }
 
-// tap is one direction of a cable.
+// tap reads one direction of a cable.
 type tap struct {
 	*actors.Tap
-	dev, port int32
+	cable int32
 }
 
 // Taps reads the frames of watched queue pairs where they arrive: on the cables
@@ -36,29 +37,42 @@ type Taps struct {
 // Tap begins to read the cables of a built fabric.
 func (w *Watcher) Tap(f *sim.Fabric) *Taps {
 	t := &Taps{w: w}
-	for i := range w.plan.Devices {
-		for p := range w.plan.Devices[i].Ports {
-			port := &w.plan.Devices[i].Ports[p]
-			if f.Nodes[port.Peer] == nil {
-				continue
-			}
-			if x := f.Engine.TapTo(port.Peer, port.PeerPort); x != nil {
-				t.taps = append(t.taps, tap{x, int32(i), int32(p)})
-			}
+	for i := range w.cables {
+		port := w.cables[i].port
+		if f.Nodes[port.Peer] == nil {
+			continue
+		}
+		if x := f.Engine.TapTo(port.Peer, port.PeerPort); x != nil {
+			t.taps = append(t.taps, tap{x, int32(i)})
 		}
 	}
 	return t
 }
 
-// Read visits what crossed since the last call; it is called between windows,
+// Note takes what crossed since the last call; it is called between windows,
 // and once at the end.
-func (t *Taps) Read(see func(s *Sighting)) {
+func (t *Taps) Note() {
 	for i := range t.taps {
 		x := &t.taps[i]
 		x.Read(func(f *wire.Frame) {
-			if s, ok := t.w.sight(f); ok {
-				s.Dev, s.Port = x.dev, x.port
-				see(&s)
+			if p, k := t.w.match(f); p != nil {
+				p.note(&k, hop{at: f.At, tap: x.cable}, f.Len)
+			}
+		})
+	}
+}
+
+// Read visits the same, for another process to take with [Watcher.See].
+func (t *Taps) Read(see func(s *Sighting)) {
+	for i := range t.taps {
+		x := &t.taps[i]
+		c := &t.w.cables[x.cable]
+		x.Read(func(f *wire.Frame) {
+			if p, k := t.w.match(f); p != nil {
+				see(&Sighting{
+					Pair: p.index, Dev: c.dev, Port: int32(c.port.Num - 1), PSN: k.psn, Index: k.index,
+					Len: uint32(f.Len), Op: k.op, Iter: k.iter, Toward: k.toward, At: f.At,
+				})
 			}
 		})
 	}
@@ -71,41 +85,30 @@ func (t *Taps) Skip() {
 	}
 }
 
-// sight says which packet of which watched queue pair a frame is.
-func (w *Watcher) sight(f *wire.Frame) (s Sighting, ok bool) {
+// match says which packet of which watched queue pair a frame is.
+func (w *Watcher) match(f *wire.Frame) (*pair, key) {
 	if f.Kind != wire.KindData && f.Kind != wire.KindAck {
-		return s, false
+		return nil, key{}
 	}
-	p := w.pairs[end{f.Dst, f.DstQPN()}]
-	if p == nil {
-		return s, false
+	e := w.ends.slot(end{f.Dst, f.DstQPN()})
+	if e.pair == nil {
+		return nil, key{}
 	}
-	s = Sighting{
-		Pair: p.index, PSN: uint32(f.PSN()), Op: uint8(f.Op()), Iter: f.Iter, Len: uint32(f.Len), At: f.At,
-		Toward: f.Dst == p.q.B && f.DstQPN() == p.q.BQPN,
-	}
+	k := key{psn: uint32(f.PSN()), op: uint8(f.Op()), iter: f.Iter, toward: e.toward}
 	if f.Kind == wire.KindAck {
-		s.Index = f.Index
+		k.index = f.Index
 	}
-	return s, true
+	return e.pair, k
 }
 
 // See takes a sighting, in any order. One of what the plan has not is an error
 // of who made it and is refused.
 func (w *Watcher) See(s *Sighting) bool {
 	if s.Pair < 0 || int(s.Pair) >= len(w.list) || s.Dev < 0 || int(s.Dev) >= len(w.plan.Devices) ||
-		s.Port < 0 || int(s.Port) >= len(w.plan.Devices[s.Dev].Ports) {
+		s.Port < 0 || int(s.Port) >= len(w.plan.Devices[s.Dev].Ports) || s.Len > math.MaxUint16 {
 		return false
 	}
-	p := w.list[s.Pair]
 	k := key{psn: s.PSN, index: s.Index, op: s.Op, iter: s.Iter, toward: s.Toward}
-	fr := p.frames[k]
-	if fr == nil {
-		fr = &frame{key: k, len: s.Len}
-		p.frames[k] = fr
-	}
-	fr.hops = append(fr.hops, hop{w.port(s), s.Dev, s.At})
+	w.list[s.Pair].note(&k, hop{at: s.At, tap: w.first[s.Dev] + s.Port}, uint16(s.Len))
 	return true
 }
-
-func (w *Watcher) port(s *Sighting) *topology.Port { return &w.plan.Devices[s.Dev].Ports[s.Port] }

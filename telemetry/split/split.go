@@ -51,37 +51,13 @@ type Split struct {
 	Parts [NumParts]clock.Duration
 }
 
-// hop is one cable that a frame crossed: which port it left, and when it
-// reached the state of the other end.
-type hop struct {
-	port *topology.Port
-	dev  int32
-	at   clock.Time
-}
-
-// key names a frame of a queue pair; acknowledgements by their ordinal.
-type key struct {
-	psn, index uint32
-	op, iter   uint8
-	toward     bool // from requester to responder
-}
-
-// frame is a frame and its way.
-type frame struct {
-	key
-	len  uint32
-	hops []hop
-	sent clock.Time // dequeue at its sender
-	slot clock.Duration
-}
-
 // pair is a watched queue pair.
 type pair struct {
-	index   int32
-	q       *topology.QP
-	flow    int32
-	prio    uint8
-	frames  map[key]*frame
+	index int32
+	q     *topology.QP
+	flow  int32
+	prio  uint8
+	notes
 	sides   [2][]*frame // by sender: responder, requester; in order of sent
 	trouble []interval
 }
@@ -91,9 +67,10 @@ type interval struct{ from, to clock.Time }
 // Watcher collects what splits are made of.
 type Watcher struct {
 	plan   *topology.Plan
-	pairs  map[end]*pair
+	ends   *ends
 	list   []*pair
-	taps   []tap
+	cables []cable
+	first  []int32 // by device: the number of its first cable
 	pauses map[place][]interval
 }
 
@@ -105,12 +82,18 @@ type place struct {
 	prio uint8
 }
 
+// cable is one direction of a cable: the port that a frame leaves.
+type cable struct {
+	port *topology.Port
+	dev  int32
+}
+
 // New watches the flows of a plan that fit the limits; nil when none does.
 func New(plan *topology.Plan) *Watcher {
 	if len(plan.Cables) > MaxCables {
 		return nil
 	}
-	w := &Watcher{plan: plan, pairs: map[end]*pair{}, pauses: map[place][]interval{}}
+	w := &Watcher{plan: plan, ends: newEnds(2 * MaxFlows), pauses: map[place][]interval{}}
 	left := int64(MaxPackets)
 	for i := range plan.Flows {
 		fl := &plan.Flows[i]
@@ -129,13 +112,21 @@ func New(plan *topology.Plan) *Watcher {
 	if len(w.list) == 0 {
 		return nil
 	}
+	for i := range plan.Devices {
+		d := &plan.Devices[i]
+		w.first = append(w.first, int32(len(w.cables)))
+		for p := range d.Ports {
+			w.cables = append(w.cables, cable{&d.Ports[p], int32(i)})
+		}
+	}
 	return w
 }
 
 func (w *Watcher) add(q *topology.QP, fl *topology.Flow) {
-	p := &pair{index: int32(len(w.list)), q: q, flow: fl.ID, frames: map[key]*frame{}}
+	p := &pair{index: int32(len(w.list)), q: q, flow: fl.ID}
 	p.prio = w.plan.Devices[w.plan.RNICs[q.A-1]].NIC.PrioOf[fl.DSCP&63]
-	w.pairs[end{q.A, q.AQPN}], w.pairs[end{q.B, q.BQPN}] = p, p
+	w.ends.set(end{q.A, q.AQPN}, p, false)
+	w.ends.set(end{q.B, q.BQPN}, p, true)
 	w.list = append(w.list, p)
 }
 
@@ -152,7 +143,7 @@ func (w *Watcher) Records(batch []record.Record) {
 				s[len(s)-1].to = r.At
 			}
 		case record.Drop, record.Timeout, record.NakRecv, record.RnrRecv, record.ImpliedNak, record.Retransmit:
-			if p := w.pairs[end{r.Dst, r.QPN}]; p != nil {
+			if p := w.ends.slot(end{r.Dst, r.QPN}).pair; p != nil {
 				p.troubled(r)
 			}
 		}
@@ -190,20 +181,19 @@ func (w *Watcher) Finish(done []sim.Sample) []Split {
 		if !ok {
 			continue
 		}
-		p.order()
+		w.order(p)
 		out = append(out, w.walk(p, iv.from, iv.to))
 	}
 	return out
 }
 
 // order computes when each frame was dequeued at its sender and sorts them.
-func (p *pair) order() {
-	for _, f := range p.frames {
-		slices.SortFunc(f.hops, func(a, b hop) int {
-			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.dev, b.dev), cmp.Compare(a.port.Num, b.port.Num))
-		})
-		f.slot = f.hops[0].port.Rate.Span(int64(f.len) + wire.Overhead)
-		f.sent = f.hops[0].at.Add(-fixed(&f.hops[0], f.slot))
+func (w *Watcher) order(p *pair) {
+	for i := range p.frames.n {
+		f := p.frames.at(i)
+		port := w.cables[f.tap].port
+		f.slot = port.Rate.Span(int64(f.len) + wire.Overhead)
+		f.sent = f.first.Add(-fixed(port, f.slot))
 		side := 0
 		if f.toward {
 			side = 1
@@ -219,8 +209,7 @@ func (p *pair) order() {
 
 // fixed is the time from dequeue to the far end's state; slot is the frame's
 // serialisation where it started.
-func fixed(h *hop, slot clock.Duration) clock.Duration {
-	p := h.port
+func fixed(p *topology.Port, slot clock.Duration) clock.Duration {
 	if p.PeerCutThrough {
 		slot = min(slot, p.Rate.Span(wire.MinFrame))
 	}

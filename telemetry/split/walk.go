@@ -5,6 +5,7 @@ import (
 
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/wire"
+	"github.com/rocemu/rocemu/topology"
 )
 
 // walker goes back in time from a flow's end; what it passes is booked, so the
@@ -15,6 +16,7 @@ type walker struct {
 	out   Split
 	now   clock.Time // everything after it is booked
 	start clock.Time
+	way   []hop // scratch
 }
 
 // book attributes the time from t to now and goes there; never before start.
@@ -32,7 +34,7 @@ func (w *Watcher) walk(p *pair, start, end clock.Time) Split {
 	// The completion was caused by the last answer that had arrived.
 	f := arrived(p.sides[0], end)
 	for n := 0; f != nil && k.now > start && n < maxSteps; n++ {
-		k.book(Host, f.hops[len(f.hops)-1].at)
+		k.book(Host, f.last)
 		k.journey(f)
 		f = k.before(f)
 	}
@@ -47,11 +49,11 @@ func arrived(side []*frame, t clock.Time) *frame {
 	i := sort.Search(len(side), func(i int) bool { return side[i].sent > t })
 	var best *frame
 	for j := i - 1; j >= 0 && j > i-4096; j-- {
-		at := side[j].hops[len(side[j].hops)-1].at
-		if at <= t && (best == nil || at > best.hops[len(best.hops)-1].at) {
+		at := side[j].last
+		if at <= t && (best == nil || at > best.last) {
 			best = side[j]
 		}
-		if best != nil && at < best.hops[len(best.hops)-1].at {
+		if best != nil && at < best.last {
 			break
 		}
 	}
@@ -60,40 +62,42 @@ func arrived(side []*frame, t clock.Time) *frame {
 
 // journey books a frame's way, from its arrival back to its first dequeue.
 func (k *walker) journey(f *frame) {
-	for i := len(f.hops) - 1; i >= 0; i-- {
-		h := &f.hops[i]
-		k.book(Pipeline, h.at.Add(-h.port.PeerIngressHalf))
-		k.book(Fibre, h.at.Add(-h.port.PeerIngressHalf-h.port.Prop))
-		sent := h.at.Add(-fixed(h, k.slot(f, h)))
+	k.way = k.p.way(k.way[:0], f)
+	for i := len(k.way) - 1; i >= 0; i-- {
+		h := &k.way[i]
+		t := &k.w.cables[h.tap]
+		k.book(Pipeline, h.at.Add(-t.port.PeerIngressHalf))
+		k.book(Fibre, h.at.Add(-t.port.PeerIngressHalf-t.port.Prop))
+		sent := h.at.Add(-fixed(t.port, k.slot(f, t.port)))
 		if i > 0 {
 			// A remainder carried from frame to frame makes a slot a picosecond
 			// shorter at times: nothing leaves before it came.
-			sent = clock.Max(sent, f.hops[i-1].at)
+			sent = clock.Max(sent, k.way[i-1].at)
 		}
-		k.book(Serialisation, sent.Add(h.port.EgressHalf))
+		k.book(Serialisation, sent.Add(t.port.EgressHalf))
 		k.book(Pipeline, sent)
 		if i > 0 {
-			k.wait(h, f.hops[i-1].at)
+			k.wait(t, k.way[i-1].at)
 		}
 	}
 }
 
 // slot is a frame's serialisation on a hop; all its frames have one length.
-func (k *walker) slot(f *frame, h *hop) clock.Duration {
-	first := f.hops[0].port
-	if h.port.Rate == first.Rate {
+func (k *walker) slot(f *frame, p *topology.Port) clock.Duration {
+	first := k.w.cables[f.tap].port
+	if p.Rate == first.Rate {
 		return f.slot
 	}
 	bytes := int64(f.slot) * int64(first.Rate) / 8_000_000_000_000
 	for first.Rate.Span(bytes) < f.slot {
 		bytes++
 	}
-	return h.port.Rate.Span(bytes)
+	return p.Rate.Span(bytes)
 }
 
 // wait books the time in a switch's queue back to its arrival there.
-func (k *walker) wait(h *hop, from clock.Time) {
-	k.cut(k.w.pauses[place{h.dev, uint16(h.port.Num), k.p.prio}], Pause, Queue, from)
+func (k *walker) wait(t *cable, from clock.Time) {
+	k.cut(k.w.pauses[place{t.dev, uint16(t.port.Num), k.p.prio}], Pause, Queue, from)
 }
 
 // cut books back to from: what lies in the intervals as in, the rest as out.
@@ -126,7 +130,7 @@ func (k *walker) before(f *frame) *frame {
 			prev = mine[i-1]
 		}
 		if cause != nil && k.answers(f) {
-			at := cause.hops[len(cause.hops)-1].at
+			at := cause.last
 			if prev == nil || at >= prev.sent.Add(prev.slot) || !f.toward {
 				k.atSender(who, at)
 				return cause

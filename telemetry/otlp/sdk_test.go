@@ -15,12 +15,9 @@ import (
 	"github.com/rocemu/rocemu/telemetry/chain"
 )
 
-// scopeName is the instrumentation scope of all spans.
-const scopeName = "github.com/rocemu/rocemu/telemetry"
-
-// builder makes spans of chains through the SDK: one tracer provider a device,
-// so that each span belongs to the device where it happened, all with one
-// processor that only collects. Not safe for concurrent use.
+// builder makes spans of chains through the SDK's tracers, what [packer] is
+// compared with: one tracer provider a device, so that each span belongs to the
+// device where it happened, all with one processor that only collects.
 type builder struct {
 	dir     *chain.Directory
 	time    TimeMap
@@ -66,9 +63,6 @@ func (b *builder) tracer(dev int32) trace.Tracer {
 		return t
 	}
 	name := b.dir.Device(dev)
-	if name == "" {
-		name = "fabric"
-	}
 	res := resource.NewSchemaless(
 		attribute.String("service.name", name),
 		attribute.String("service.namespace", b.dir.Fabric()),
