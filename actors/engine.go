@@ -115,7 +115,6 @@ type Engine struct {
 	ran    int  // actors that had something to do in the last leg
 
 	now     clock.Time // start of the next window
-	start   clock.Time // of the running window
 	hold    clock.Time // windows are cut here, and Step stops; 0 = nowhere
 	windows uint64
 	stop    clock.Time
@@ -348,7 +347,6 @@ func (e *Engine) Step(ctx context.Context) (Result, error) {
 		if e.Cut > start {
 			at, end = min(at, e.Cut), min(end, e.Cut)
 		}
-		e.start = start
 		if n := e.span(&s, start, at); n > 1 {
 			e.stretch(start, start.Add(clock.Duration(n)*e.cfg.Window))
 		} else {
@@ -410,7 +408,7 @@ func (e *Engine) window(end clock.Time) {
 	} else {
 		for i, d := range e.active {
 			e.hint(e.active, i)
-			e.advance(d, e.start, end, end, &e.scratch[0])
+			e.advance(d, end, end, &e.scratch[0])
 		}
 	}
 	e.publishAll()
@@ -424,12 +422,12 @@ const minParallel = 16
 // advance runs one actor, which has executed everything before start, up to
 // end; it touches nothing of any other. No frame it sends may arrive before
 // first.
-func (e *Engine) advance(d int32, start, end, first clock.Time, w *scratch) {
+func (e *Engine) advance(d int32, end, first clock.Time, w *scratch) {
 	in, out, st := &e.in[d], &e.out[d], &e.st[d]
 	out.first, out.w, in.w = first, w, w
-	in.begin(start, end)
+	in.begin(end)
 	e.actors[d].Advance(end, in, out, st)
-	if in.pos != len(in.ev) {
+	if in.next != clock.Never {
 		panic(fmt.Sprintf("actors: %s left arrivals before the window's end", e.cfg.Names[d]))
 	}
 	if st.Next < end {
