@@ -71,7 +71,7 @@ func (m *MMU) Reconfigure(c MMUConfig) {
 		s := &m.sl[p.slice]
 		s.used += p.shared() - was
 		s.mark = max(s.mark, s.used)
-		m.q[i].lim, m.q[i].lossless = c.Queues[i].Limit, c.Queues[i].Lossless
+		m.lim[i], m.q[i].lossless = c.Queues[i].Limit, c.Queues[i].Lossless
 	}
 	m.Reevaluate()
 }
