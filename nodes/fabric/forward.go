@@ -88,7 +88,9 @@ func (s *Switch) forward(now clock.Time, pn int, in *portState, f *wire.Frame, d
 		return
 	}
 	s.enqueue(now, pn, egress, q, f, stored{int32(gi), cells})
-	s.announce(now, out)
+	if len(s.mmu.changed) != 0 {
+		s.announce(now, out)
+	}
 }
 
 // decide finds the egress port, or why the frame goes no further. It looks at
@@ -107,6 +109,25 @@ func (s *Switch) decide(now clock.Time, in *portState, f *wire.Frame) decision {
 	if f.TTL <= 1 {
 		return decision{why: record.TTL}
 	}
+	d := decision{egress: int32(s.only[g])}
+	if d.egress == 0 || s.avoid != nil || s.router != nil {
+		if d = s.choose(now, g, f); d.why != record.NoReason || d.egress == everywhere {
+			return d
+		}
+	}
+	e := &s.ports[d.egress-1]
+	if f.Len > e.mtu {
+		return decision{why: record.MTU}
+	}
+	if !e.upOut {
+		return decision{why: record.LinkDown}
+	}
+	return d
+}
+
+// choose finds the egress port where there are several, faults have a say, or
+// the frame floods.
+func (s *Switch) choose(now clock.Time, g int16, f *wire.Frame) decision {
 	if s.plan.Floods != nil && s.plan.Floods[g] {
 		return decision{egress: everywhere}
 	}
@@ -121,22 +142,20 @@ func (s *Switch) decide(now clock.Time, in *portState, f *wire.Frame) decision {
 	case len(m) == 0:
 		d.why = record.LinkDown
 	default:
-		d.egress = int32(m[s.member(f)%uint32(len(m))])
+		d.egress = int32(m[pick(s.member(f), uint32(len(m)))])
 	}
 	if s.router != nil {
-		d = s.divert(now, f, d)
-	}
-	if d.why != record.NoReason {
-		return d
-	}
-	e := &s.ports[d.egress-1]
-	if f.Len > e.mtu {
-		return decision{why: record.MTU}
-	}
-	if !e.upOut {
-		return decision{why: record.LinkDown}
+		return s.divert(now, f, d)
 	}
 	return d
+}
+
+// pick is h % n, without a division where n is a power of two.
+func pick(h, n uint32) uint32 {
+	if n&(n-1) == 0 {
+		return h & (n - 1)
+	}
+	return h % n
 }
 
 // member returns the number that chooses among equal-cost ports.
@@ -154,7 +173,10 @@ func (h *Hasher) Of(f *wire.Frame) uint32 {
 	if h.CRC {
 		return CRC32(KeyOf(f), h.Seed)
 	}
-	return Murmur3(KeyOf(f), h.Seed)
+	if f.Kind == wire.KindUDP || f.Kind == wire.KindTCP {
+		return Murmur3(KeyOf(f), h.Seed)
+	}
+	return roceMurmur3(f.Src, f.Dst, f.SPort, h.Seed)
 }
 
 // group returns the route group toward a destination, -1 for none. Numbers
@@ -240,7 +262,7 @@ func (s *Switch) enqueue(now clock.Time, pn, egress int, q uint8, f *wire.Frame,
 	e := &s.ports[egress-1]
 	e.q[q].push(&s.pool, f, m)
 	e.nonEmpty |= 1 << q
-	s.wait.enter(now, egress-1, q, pn-1)
+	s.wait.enter(now, e.q[q].row, pn-1)
 	s.chain.Mix(now, frameKey(f, pn), frameBody(f)^uint64(egress)<<40^uint64(q)<<52)
 	if s.work.at(s.wakeSlot(egress-1)) > clock.Max(now, e.port.FreeAt()) {
 		s.arm(now, egress-1) // the port slept, or waits for a pause that is not this queue's
@@ -251,13 +273,12 @@ func (s *Switch) enqueue(now clock.Time, pn, egress int, q uint8, f *wire.Frame,
 // pause ends if all its frames are paused.
 func (s *Switch) arm(now clock.Time, i int) {
 	e := &s.ports[i]
-	if e.nonEmpty == 0 {
-		s.work.set(s.wakeSlot(i), clock.Never)
-		return
-	}
-	t := clock.Max(now, e.port.FreeAt())
-	if e.nonEmpty&^e.pausedQueues(t) == 0 {
-		t = clock.Max(t, e.port.NextExpiry(t))
+	t := clock.Never
+	if e.nonEmpty != 0 {
+		t = clock.Max(now, e.port.FreeAt())
+		if e.port.MayPause() && e.nonEmpty&^e.pausedQueues(t) == 0 {
+			t = clock.Max(t, e.port.NextExpiry(t))
+		}
 	}
 	s.work.set(s.wakeSlot(i), t)
 }
@@ -270,13 +291,16 @@ func (s *Switch) serve(now clock.Time, i int, out *actors.Outbox) {
 		s.arm(now, i)
 		return
 	}
-	q := uint8(e.sched.Pick(ready, &e.q))
+	q := uint8(firstBit(ready))
+	if ready&(ready-1) != 0 {
+		q = uint8(e.sched.Pick(ready, &e.q))
+	}
 	f, m := e.q[q].pop(&s.pool)
 	if e.q[q].n == 0 {
 		e.nonEmpty &^= 1 << q
 		e.sched.Empty(int(q))
 	}
-	s.wait.leave(i, q, int(m.pg)>>3)
+	s.wait.leave(e.q[q].row, int(m.pg)>>3)
 	s.mmu.Release(int(m.pg), i<<3+int(q), m.cells)
 	if e.q[q].marks() {
 		s.dequeueMark(e, q, f)
@@ -284,6 +308,10 @@ func (s *Switch) serve(now clock.Time, i int, out *actors.Outbox) {
 	s.send(now, i+1, e, q, f, out)
 	if len(s.mmu.changed) != 0 {
 		s.announce(now, out)
+	}
+	if e.nonEmpty != 0 && !e.port.MayPause() { // arm, where a port is free after now
+		s.work.set(s.wakeSlot(i), e.port.FreeAt())
+		return
 	}
 	s.arm(now, i)
 }

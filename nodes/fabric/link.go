@@ -160,6 +160,17 @@ func (s *Switch) relive() {
 		}
 		s.live[g] = m
 	}
+	s.onlys()
+}
+
+// onlys notes the groups that leave no choice: one live member, no flooding.
+func (s *Switch) onlys() {
+	for g, m := range s.live {
+		s.only[g] = 0
+		if len(m) == 1 && (s.plan.Floods == nil || !s.plan.Floods[g]) {
+			s.only[g] = m[0]
+		}
+	}
 }
 
 func (s *Switch) resetPause(now clock.Time, port int) {

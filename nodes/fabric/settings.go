@@ -54,6 +54,7 @@ func (s *Switch) adopt(now clock.Time) {
 	e := &d.Switch.ECMP
 	s.SetHash(Hasher{CRC: e.Hash == "crc32", Spray: e.Spray, Seed: e.Seed})
 	s.mmu.Reconfigure(s.memory())
+	s.onlys()
 }
 
 // Reconfigure takes other thresholds and sizes for the same PGs, queues and
