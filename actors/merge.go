@@ -95,8 +95,16 @@ func (m *merge) replay(k uint64, at clock.Time) {
 
 // replayTied goes on at match i.
 func (m *merge) replayTied(i, key uint64) {
-	for ; i > 0; i >>= 1 {
-		key, m.tree[i] = m.play(key, m.tree[i])
+	for t := m.tree; i > 0; i >>= 1 {
+		o := t[i]
+		lose := max(key, o)
+		if (o^key)>>lineBits == 0 {
+			if lose = o; m.ahead(o&lineMask, key&lineMask) {
+				lose = key
+			}
+		}
+		t[i] = lose
+		key ^= o ^ lose
 	}
 	m.top = key
 }

@@ -79,7 +79,7 @@ func (s *Switch) forward(now clock.Time, pn int, in *portState, f *wire.Frame, d
 		if e.q[q].marks() {
 			s.dequeueMark(e, q, f)
 		}
-		s.send(now, egress, e, q, f, out)
+		s.send(now, egress, e, &e.q[q], f, out)
 		return
 	}
 	if why := s.mmu.Admit(gi, qi, cells); why != record.NoReason {
@@ -87,7 +87,7 @@ func (s *Switch) forward(now clock.Time, pn int, in *portState, f *wire.Frame, d
 		s.announce(now, out)
 		return
 	}
-	s.enqueue(now, pn, egress, q, f, stored{int32(gi), cells})
+	s.enqueue(now, e, egress, q, f, stored{int32(gi), cells})
 	if len(s.mmu.changed) != 0 {
 		s.announce(now, out)
 	}
@@ -258,21 +258,21 @@ func (s *Switch) refuse(now clock.Time, pn int, in, e *portState, pg, q uint8, f
 }
 
 // enqueue stores an admitted frame and wakes the port when it can send.
-func (s *Switch) enqueue(now clock.Time, pn, egress int, q uint8, f *wire.Frame, m stored) {
-	e := &s.ports[egress-1]
-	e.q[q].push(&s.pool, f, m)
+func (s *Switch) enqueue(now clock.Time, e *portState, egress int, q uint8, f *wire.Frame, m stored) {
+	pn := int(m.pg)>>3 + 1
+	l := &e.q[q&7]
+	l.push(&s.pool, f, m)
 	e.nonEmpty |= 1 << q
-	s.wait.enter(now, e.q[q].row, pn-1)
+	s.wait.enter(now, l.row, pn-1)
 	s.chain.Mix(now, frameKey(f, pn), frameBody(f)^uint64(egress)<<40^uint64(q)<<52)
 	if s.work.at(s.wakeSlot(egress-1)) > clock.Max(now, e.port.FreeAt()) {
-		s.arm(now, egress-1) // the port slept, or waits for a pause that is not this queue's
+		s.arm(now, e, egress-1) // the port slept, or waits for a pause that is not this queue's
 	}
 }
 
 // arm sets a port's wake-up: when the scheduler may dequeue, or when the first
 // pause ends if all its frames are paused.
-func (s *Switch) arm(now clock.Time, i int) {
-	e := &s.ports[i]
+func (s *Switch) arm(now clock.Time, e *portState, i int) {
 	t := clock.Never
 	if e.nonEmpty != 0 {
 		t = clock.Max(now, e.port.FreeAt())
@@ -288,40 +288,37 @@ func (s *Switch) serve(now clock.Time, i int, out *actors.Outbox) {
 	e := &s.ports[i]
 	ready := e.nonEmpty &^ e.pausedQueues(now)
 	if ready == 0 || e.port.FreeAt() > now {
-		s.arm(now, i)
+		s.arm(now, e, i)
 		return
 	}
 	q := uint8(firstBit(ready))
 	if ready&(ready-1) != 0 {
 		q = uint8(e.sched.Pick(ready, &e.q))
 	}
-	f, m := e.q[q].pop(&s.pool)
-	if e.q[q].n == 0 {
+	l := &e.q[q&7]
+	f, m := l.pop(&s.pool)
+	if l.n == 0 {
 		e.nonEmpty &^= 1 << q
 		e.sched.Empty(int(q))
 	}
-	s.wait.leave(e.q[q].row, int(m.pg)>>3)
+	s.wait.leave(l.row, int(m.pg)>>3)
 	s.mmu.Release(int(m.pg), i<<3+int(q), m.cells)
-	if e.q[q].marks() {
+	if l.marks() {
 		s.dequeueMark(e, q, f)
 	}
-	s.send(now, i+1, e, q, f, out)
+	s.send(now, i+1, e, l, f, out)
 	if len(s.mmu.changed) != 0 {
 		s.announce(now, out)
 	}
-	if e.nonEmpty != 0 && !e.port.MayPause() { // arm, where a port is free after now
-		s.work.set(s.wakeSlot(i), e.port.FreeAt())
-		return
-	}
-	s.arm(now, i)
+	s.arm(now, e, i)
 }
 
 // send puts a frame onto the cable.
-func (s *Switch) send(now clock.Time, pn int, e *portState, q uint8, f *wire.Frame, out *actors.Outbox) {
+func (s *Switch) send(now clock.Time, pn int, e *portState, q *queue, f *wire.Frame, out *actors.Outbox) {
 	e.port.Transmit(now, f)
 	s.lastWork = now
 	e.tx.add(f.Len)
-	e.q[q].sent++
+	q.sent++
 	s.hops++
 	s.chain.Mix(now, frameKey(f, pn)^1<<63, frameBody(f)^uint64(f.At))
 	if !e.seam {

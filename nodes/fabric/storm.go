@@ -41,7 +41,7 @@ func (s *Switch) poll(now clock.Time, k int, out *actors.Outbox) {
 		s.reannounce(now, i, out)
 	}
 	s.announce(now, out)
-	s.arm(now, i)
+	s.arm(now, &s.ports[i], i)
 }
 
 // discarding says on whose account queued frames are dropped.

@@ -55,10 +55,10 @@ func (a *wakes) place(slot int) *wake {
 
 // set moves a slot's wake-up to t; Never unsets it.
 func (a *wakes) set(slot int, t clock.Time) {
-	i := uint(a.leaf[slot])
+	i, tree := uint(a.leaf[slot]), a.pair
 	x := wake{t, int32(slot)}
 	for i > 1 {
-		p := &a.pair[i>>1]
+		p := &tree[i>>1]
 		p[i&1] = x
 		o := p[i&1^1]
 		if o.at-clock.Time(i&1) < x.at { // the right one yields at one instant
