@@ -3,7 +3,9 @@ package actors
 import (
 	"fmt"
 	"sort"
+	"unsafe"
 
+	"github.com/rocemu/rocemu/actors/mem"
 	"github.com/rocemu/rocemu/actors/snap"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/wire"
@@ -142,12 +144,26 @@ func (c *Channel) front() *wire.Frame {
 		return nil
 	}
 	if c.hi == chunkFrames {
-		old := c.head
-		c.head, c.hi = old.next, 0
-		old.next = c.used
-		c.used = old
+		c.turn()
 	}
 	return &c.head.f[c.hi]
+}
+
+// turn goes on to the next chunk.
+func (c *Channel) turn() {
+	old := c.head
+	c.head, c.hi = old.next, 0
+	old.next = c.used
+	c.used = old
+	c.hint()
+}
+
+// hint asks for the chunk after the head, of which some is published: a merge
+// reads lines by turns, so that the processor does not see what comes next.
+func (c *Channel) hint() {
+	if c.pub-c.popped > uint64(chunkFrames-c.hi) {
+		mem.Prefetch(unsafe.Pointer(c.head.next), int(unsafe.Sizeof(chunk{}))/mem.Line)
+	}
 }
 
 func (c *Channel) pop() { c.hi++; c.popped++ }

@@ -45,6 +45,7 @@ func (in *Inbox) begin(end clock.Time) {
 			c := in.ch[w<<6+bits.TrailingZeros64(b)]
 			if f := c.front(); f != nil && f.At < end {
 				in.line = append(in.line, line{at: f.At, ch: c})
+				c.hint()
 			}
 			if c.nLate > 0 && c.lateQ[0].f.At < end {
 				in.takeLate(c, end)
