@@ -3,18 +3,22 @@ package actors
 import (
 	"fmt"
 	"sort"
+	"unsafe"
 
+	"github.com/rocemu/rocemu/actors/mem"
 	"github.com/rocemu/rocemu/actors/snap"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/wire"
 )
 
-// chunkFrames keeps a chunk in one small allocation class; chunks never move,
-// so a sender may append while the receiver reads what was published.
+// chunkFrames keeps a chunk in one small allocation class, whose objects begin
+// with a cache line: so does each frame. Chunks never move, so a sender may
+// append while the receiver reads what was published.
 const chunkFrames = 7
 
 type chunk struct {
 	next *chunk
+	_    [wire.FrameBytes - 8]byte
 	f    [chunkFrames]wire.Frame
 }
 
@@ -85,15 +89,21 @@ func newChannel(key uint64, src, dst int32, sp, dp uint16) *Channel {
 // push appends a frame whose At does not run back.
 func (c *Channel) push(f *wire.Frame, p *chunks) {
 	if f.At < c.lastAt {
-		panic(fmt.Sprintf("actors: arrival runs back on %d:%d: %v after %v", c.src, c.srcPort, f.At, c.lastAt))
+		c.runsBack(f)
 	}
 	c.lastAt = f.At
-	if c.ti == chunkFrames {
+	i := c.ti
+	if i == chunkFrames {
 		c.grow(p)
+		i = 0
 	}
-	c.tail.f[c.ti] = *f
-	c.ti++
+	c.tail.f[i] = *f
+	c.ti = i + 1
 	c.pushed++
+}
+
+func (c *Channel) runsBack(f *wire.Frame) {
+	panic(fmt.Sprintf("actors: arrival runs back on %d:%d: %v after %v", c.src, c.srcPort, f.At, c.lastAt))
 }
 
 // grow adds a chunk. The receiver looks at head only when frames are published.
@@ -134,12 +144,26 @@ func (c *Channel) front() *wire.Frame {
 		return nil
 	}
 	if c.hi == chunkFrames {
-		old := c.head
-		c.head, c.hi = old.next, 0
-		old.next = c.used
-		c.used = old
+		c.turn()
 	}
 	return &c.head.f[c.hi]
+}
+
+// turn goes on to the next chunk.
+func (c *Channel) turn() {
+	old := c.head
+	c.head, c.hi = old.next, 0
+	old.next = c.used
+	c.used = old
+	c.hint()
+}
+
+// hint asks for the chunk after the head, of which some is published: a merge
+// reads lines by turns, so that the processor does not see what comes next.
+func (c *Channel) hint() {
+	if c.pub-c.popped > uint64(chunkFrames-c.hi) {
+		mem.Prefetch(unsafe.Pointer(c.head.next), int(unsafe.Sizeof(chunk{}))/mem.Line)
+	}
 }
 
 func (c *Channel) pop() { c.hi++; c.popped++ }
@@ -183,24 +207,43 @@ type Outbox struct {
 // port's last frame.
 func (o *Outbox) Send(port int, f *wire.Frame) {
 	if f.At < o.first {
-		panic(fmt.Sprintf("actors: port %d sends into the running window: %v < %v", port, f.At, o.first))
+		o.tooEarly(port, f)
 	}
 	c := o.ch[port-1]
-	if c.pushed == c.pub { // the first of the window
-		if !c.dirty {
-			c.dirty = true
-			o.w.dirty = append(o.w.dirty, c)
-		}
-		c.open(f.At)
+	if f.At < c.lastAt {
+		c.runsBack(f)
 	}
-	c.push(f, &o.w.pool)
+	if c.pushed == c.pub { // the first of the window
+		o.open(c, f.At)
+	}
+	c.lastAt = f.At
+	c.pushed++
+	i := c.ti // as push does
+	if i == chunkFrames {
+		c.grow(&o.w.pool)
+		i = 0
+	}
+	c.ti = i + 1
+	c.tail.f[i] = *f
+}
+
+func (o *Outbox) open(c *Channel, at clock.Time) {
+	if !c.dirty {
+		c.dirty = true
+		o.w.dirty = append(o.w.dirty, c)
+	}
+	c.open(at)
+}
+
+func (o *Outbox) tooEarly(port int, f *wire.Frame) {
+	panic(fmt.Sprintf("actors: port %d sends into the running window: %v < %v", port, f.At, o.first))
 }
 
 // SendLate puts a frame that may overtake others of its port: PFC, or a frame
 // that a fault delayed.
 func (o *Outbox) SendLate(port int, f *wire.Frame) {
 	if f.At < o.first {
-		panic(fmt.Sprintf("actors: port %d sends into the running window: %v < %v", port, f.At, o.first))
+		o.tooEarly(port, f)
 	}
 	c := o.ch[port-1]
 	if !c.dirty {

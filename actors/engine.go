@@ -95,7 +95,6 @@ type Engine struct {
 	within Summary // of all processes, in the middle of a round
 
 	now     clock.Time // start of the next window
-	start   clock.Time // of the running window
 	hold    clock.Time // windows are cut here, and Step stops; 0 = nowhere
 	windows uint64
 	stop    clock.Time
@@ -305,7 +304,6 @@ func (e *Engine) execute(ctx context.Context, start, at clock.Time) error {
 	if e.Gate == nil {
 		e.wide = e.span(&e.merged, start, at, clock.Never)
 	}
-	e.start = start
 	end := e.reach(start, at)
 	if e.wide > 1 {
 		return e.stretch(ctx, start, end)
@@ -337,7 +335,7 @@ func (e *Engine) window(end clock.Time) {
 	} else {
 		for i, d := range e.active {
 			e.hint(e.active, i)
-			e.advance(d, e.start, end, end, &e.scratch[0])
+			e.advance(d, end, end, &e.scratch[0])
 		}
 	}
 	e.publishAll()
@@ -351,12 +349,12 @@ const minParallel = 16
 // advance runs one actor, which has executed everything before start, up to
 // end; it touches nothing of any other. No frame it sends may arrive before
 // first.
-func (e *Engine) advance(d int32, start, end, first clock.Time, w *scratch) {
+func (e *Engine) advance(d int32, end, first clock.Time, w *scratch) {
 	in, out, st := &e.in[d], &e.out[d], &e.st[d]
 	out.first, out.w, in.w = first, w, w
-	in.begin(start, end)
+	in.begin(end)
 	e.actors[d].Advance(end, in, out, st)
-	if in.pos != len(in.ev) {
+	if in.next != clock.Never {
 		panic(fmt.Sprintf("actors: %s left arrivals before the window's end", e.cfg.Names[d]))
 	}
 	if st.Next < end {

@@ -98,7 +98,7 @@ func (p *pool) work(worker int) {
 		mine := p.e.active[i:min(i+int(p.grab), len(p.e.active))]
 		for k, d := range mine {
 			p.e.hint(mine, k) // the actors beyond may be running elsewhere
-			p.e.advance(d, p.e.start, p.end, p.end, &p.e.scratch[worker])
+			p.e.advance(d, p.end, p.end, &p.e.scratch[worker])
 		}
 	}
 }

@@ -297,7 +297,7 @@ func (e *Engine) leap(d int32, from, end clock.Time, w *scratch) {
 		return
 	}
 	w.ran++
-	e.advance(d, max(from, 0), end, max(from, 0).Add(e.cfg.Window), w)
+	e.advance(d, end, max(from, 0).Add(e.cfg.Window), w)
 }
 
 // settle publishes what stays inside a unit.

@@ -49,6 +49,18 @@ func Murmur3(k HashKey, seed uint32) uint32 {
 	return h ^ h>>16
 }
 
+// roceMurmur3 is Murmur3 of the key of a RoCE frame.
+func roceMurmur3(src, dst uint32, sport uint16, seed uint32) uint32 {
+	const tail = wire.ProtoUDP * murmurC1 & 0xFFFFFFFF
+	h := murmurBlock(seed, bits.ReverseBytes32(wire.NetBase+src))
+	h = murmurBlock(h, bits.ReverseBytes32(wire.NetBase+dst))
+	h = murmurBlock(h, bits.ReverseBytes32(uint32(sport)<<16|wire.RoCEPort))
+	h ^= bits.RotateLeft32(tail, 15)*murmurC2 ^ 13
+	h = (h ^ h>>16) * 0x85ebca6b
+	h = (h ^ h>>13) * 0xc2b2ae35
+	return h ^ h>>16
+}
+
 // CRC32 is the IEEE CRC over the seed in network order and the 13 bytes of the key.
 func CRC32(k HashKey, seed uint32) uint32 {
 	h := ^uint32(0)

@@ -108,3 +108,19 @@ func TestR31Polarisation(t *testing.T) {
 		}
 	}
 }
+
+// TestShortHash: the hash of a RoCE frame is that of its key, and a pick
+// without a division is the remainder.
+func TestShortHash(t *testing.T) {
+	rnd := rand.New(rand.NewSource(1))
+	for range 10_000 {
+		f := wire.Frame{Src: rnd.Uint32(), Dst: rnd.Uint32(), SPort: uint16(rnd.Uint32()), Kind: wire.Kind(rnd.Intn(int(wire.KindOther) + 1))}
+		h := Hasher{Seed: rnd.Uint32()}
+		if got, want := h.Of(&f), Murmur3(KeyOf(&f), h.Seed); got != want {
+			t.Fatalf("%+v: %#x, want %#x", f, got, want)
+		}
+		if x, n := rnd.Uint32(), 1+rnd.Uint32()%70; pick(x, n) != x%n {
+			t.Fatalf("pick(%d, %d) = %d", x, n, pick(x, n))
+		}
+	}
+}

@@ -79,7 +79,7 @@ func (s *Switch) forward(now clock.Time, pn int, in *portState, f *wire.Frame, d
 		if e.q[q].marks() {
 			s.dequeueMark(e, q, f)
 		}
-		s.send(now, egress, e, q, f, out)
+		s.send(now, egress, e, &e.q[q], f, out)
 		return
 	}
 	if why := s.mmu.Admit(gi, qi, cells); why != record.NoReason {
@@ -87,8 +87,10 @@ func (s *Switch) forward(now clock.Time, pn int, in *portState, f *wire.Frame, d
 		s.announce(now, out)
 		return
 	}
-	s.enqueue(now, pn, egress, q, f, stored{int32(gi), cells})
-	s.announce(now, out)
+	s.enqueue(now, e, egress, q, f, stored{int32(gi), cells})
+	if len(s.mmu.changed) != 0 {
+		s.announce(now, out)
+	}
 }
 
 // decide finds the egress port, or why the frame goes no further. It looks at
@@ -107,6 +109,25 @@ func (s *Switch) decide(now clock.Time, in *portState, f *wire.Frame) decision {
 	if f.TTL <= 1 {
 		return decision{why: record.TTL}
 	}
+	d := decision{egress: int32(s.only[g])}
+	if d.egress == 0 || s.avoid != nil || s.router != nil {
+		if d = s.choose(now, g, f); d.why != record.NoReason || d.egress == everywhere {
+			return d
+		}
+	}
+	e := &s.ports[d.egress-1]
+	if f.Len > e.mtu {
+		return decision{why: record.MTU}
+	}
+	if !e.upOut {
+		return decision{why: record.LinkDown}
+	}
+	return d
+}
+
+// choose finds the egress port where there are several, faults have a say, or
+// the frame floods.
+func (s *Switch) choose(now clock.Time, g int16, f *wire.Frame) decision {
 	if s.plan.Floods != nil && s.plan.Floods[g] {
 		return decision{egress: everywhere}
 	}
@@ -121,22 +142,20 @@ func (s *Switch) decide(now clock.Time, in *portState, f *wire.Frame) decision {
 	case len(m) == 0:
 		d.why = record.LinkDown
 	default:
-		d.egress = int32(m[s.member(f)%uint32(len(m))])
+		d.egress = int32(m[pick(s.member(f), uint32(len(m)))])
 	}
 	if s.router != nil {
-		d = s.divert(now, f, d)
-	}
-	if d.why != record.NoReason {
-		return d
-	}
-	e := &s.ports[d.egress-1]
-	if f.Len > e.mtu {
-		return decision{why: record.MTU}
-	}
-	if !e.upOut {
-		return decision{why: record.LinkDown}
+		return s.divert(now, f, d)
 	}
 	return d
+}
+
+// pick is h % n, without a division where n is a power of two.
+func pick(h, n uint32) uint32 {
+	if n&(n-1) == 0 {
+		return h & (n - 1)
+	}
+	return h % n
 }
 
 // member returns the number that chooses among equal-cost ports.
@@ -154,7 +173,10 @@ func (h *Hasher) Of(f *wire.Frame) uint32 {
 	if h.CRC {
 		return CRC32(KeyOf(f), h.Seed)
 	}
-	return Murmur3(KeyOf(f), h.Seed)
+	if f.Kind == wire.KindUDP || f.Kind == wire.KindTCP {
+		return Murmur3(KeyOf(f), h.Seed)
+	}
+	return roceMurmur3(f.Src, f.Dst, f.SPort, h.Seed)
 }
 
 // group returns the route group toward a destination, -1 for none. Numbers
@@ -236,28 +258,27 @@ func (s *Switch) refuse(now clock.Time, pn int, in, e *portState, pg, q uint8, f
 }
 
 // enqueue stores an admitted frame and wakes the port when it can send.
-func (s *Switch) enqueue(now clock.Time, pn, egress int, q uint8, f *wire.Frame, m stored) {
-	e := &s.ports[egress-1]
-	e.q[q].push(&s.pool, f, m)
+func (s *Switch) enqueue(now clock.Time, e *portState, egress int, q uint8, f *wire.Frame, m stored) {
+	pn := int(m.pg)>>3 + 1
+	l := &e.q[q&7]
+	l.push(&s.pool, f, m)
 	e.nonEmpty |= 1 << q
-	s.wait.enter(now, egress-1, q, pn-1)
+	s.wait.enter(now, l.row, pn-1)
 	s.chain.Mix(now, frameKey(f, pn), frameBody(f)^uint64(egress)<<40^uint64(q)<<52)
 	if s.work.at(s.wakeSlot(egress-1)) > clock.Max(now, e.port.FreeAt()) {
-		s.arm(now, egress-1) // the port slept, or waits for a pause that is not this queue's
+		s.arm(now, e, egress-1) // the port slept, or waits for a pause that is not this queue's
 	}
 }
 
 // arm sets a port's wake-up: when the scheduler may dequeue, or when the first
 // pause ends if all its frames are paused.
-func (s *Switch) arm(now clock.Time, i int) {
-	e := &s.ports[i]
-	if e.nonEmpty == 0 {
-		s.work.set(s.wakeSlot(i), clock.Never)
-		return
-	}
-	t := clock.Max(now, e.port.FreeAt())
-	if e.nonEmpty&^e.pausedQueues(t) == 0 {
-		t = clock.Max(t, e.port.NextExpiry(t))
+func (s *Switch) arm(now clock.Time, e *portState, i int) {
+	t := clock.Never
+	if e.nonEmpty != 0 {
+		t = clock.Max(now, e.port.FreeAt())
+		if e.port.MayPause() && e.nonEmpty&^e.pausedQueues(t) == 0 {
+			t = clock.Max(t, e.port.NextExpiry(t))
+		}
 	}
 	s.work.set(s.wakeSlot(i), t)
 }
@@ -267,33 +288,37 @@ func (s *Switch) serve(now clock.Time, i int, out *actors.Outbox) {
 	e := &s.ports[i]
 	ready := e.nonEmpty &^ e.pausedQueues(now)
 	if ready == 0 || e.port.FreeAt() > now {
-		s.arm(now, i)
+		s.arm(now, e, i)
 		return
 	}
-	q := uint8(e.sched.Pick(ready, &e.q))
-	f, m := e.q[q].pop(&s.pool)
-	if e.q[q].n == 0 {
+	q := uint8(firstBit(ready))
+	if ready&(ready-1) != 0 {
+		q = uint8(e.sched.Pick(ready, &e.q))
+	}
+	l := &e.q[q&7]
+	f, m := l.pop(&s.pool)
+	if l.n == 0 {
 		e.nonEmpty &^= 1 << q
 		e.sched.Empty(int(q))
 	}
-	s.wait.leave(i, q, int(m.pg)>>3)
+	s.wait.leave(l.row, int(m.pg)>>3)
 	s.mmu.Release(int(m.pg), i<<3+int(q), m.cells)
-	if e.q[q].marks() {
+	if l.marks() {
 		s.dequeueMark(e, q, f)
 	}
-	s.send(now, i+1, e, q, f, out)
+	s.send(now, i+1, e, l, f, out)
 	if len(s.mmu.changed) != 0 {
 		s.announce(now, out)
 	}
-	s.arm(now, i)
+	s.arm(now, e, i)
 }
 
 // send puts a frame onto the cable.
-func (s *Switch) send(now clock.Time, pn int, e *portState, q uint8, f *wire.Frame, out *actors.Outbox) {
+func (s *Switch) send(now clock.Time, pn int, e *portState, q *queue, f *wire.Frame, out *actors.Outbox) {
 	e.port.Transmit(now, f)
 	s.lastWork = now
 	e.tx.add(f.Len)
-	e.q[q].sent++
+	q.sent++
 	s.hops++
 	s.chain.Mix(now, frameKey(f, pn)^1<<63, frameBody(f)^uint64(f.At))
 	if !e.seam {

@@ -160,6 +160,17 @@ func (s *Switch) relive() {
 		}
 		s.live[g] = m
 	}
+	s.onlys()
+}
+
+// onlys notes the groups that leave no choice: one live member, no flooding.
+func (s *Switch) onlys() {
+	for g, m := range s.live {
+		s.only[g] = 0
+		if len(m) == 1 && (s.plan.Floods == nil || !s.plan.Floods[g]) {
+			s.only[g] = m[0]
+		}
+	}
 }
 
 func (s *Switch) resetPause(now clock.Time, port int) {
@@ -181,7 +192,7 @@ func (s *Switch) discardPort(now clock.Time, i int, by discarding, out *actors.O
 		s.discard(now, i, q, by)
 	}
 	s.announce(now, out)
-	s.arm(now, i)
+	s.arm(now, &s.ports[i], i)
 }
 
 // SetDown switches the device off or on. Off: everything stored and everything
@@ -215,7 +226,7 @@ func (s *Switch) SetDown(now clock.Time, down bool, out *actors.Outbox) {
 // SetRate changes a port's line rate for frames dequeued from now on.
 func (s *Switch) SetRate(now clock.Time, port int, r clock.Rate) {
 	s.ports[port-1].port.SetRate(r)
-	s.arm(now, port-1)
+	s.arm(now, &s.ports[port-1], port-1)
 }
 
 // Rate returns a port's line rate.
@@ -240,7 +251,7 @@ func (s *Switch) SetPFCOff(now clock.Time, port int, off bool, out *actors.Outbo
 	} else {
 		s.reannounce(now, port-1, out)
 	}
-	s.arm(now, port-1)
+	s.arm(now, &s.ports[port-1], port-1)
 }
 
 // SetECNOff stops marking and early drops of the whole device, or lets them again.

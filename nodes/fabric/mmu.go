@@ -70,16 +70,17 @@ type pgState struct {
 	mode           Mode
 	pow2           bool // Num is 1<<shift
 	shift          uint8
-	_              uint8
+	plain          bool  // lossless and pow2
 	num, den       int64 // alpha; static: bytes, cell
 	xonOffset      int64
 	_              int64
 }
 
+// queueState is one egress queue; its limit is apart, in MMU.lim.
 type queueState struct {
 	cells, mark int32
 	lossless    bool
-	lim         Limit
+	_           [7]byte
 }
 
 // slice is one independent part of the memory. hi is an upper bound of the
@@ -105,6 +106,7 @@ type MMU struct {
 	pool    bool // headroom comes from the pool
 	pg      []pgState
 	q       []queueState
+	lim     []Limit // of the queues
 	sl      []slice
 	changed []int32
 	stored  int64 // cells of all stored frames
@@ -115,7 +117,7 @@ func NewMMU(c MMUConfig) *MMU {
 	n := max(c.Slices, 1)
 	m := &MMU{
 		cell: c.Cell, pool: c.HeadroomPool > 0,
-		pg: make([]pgState, len(c.PGs)), q: make([]queueState, len(c.Queues)),
+		pg: make([]pgState, len(c.PGs)), q: make([]queueState, len(c.Queues)), lim: make([]Limit, len(c.Queues)),
 		sl: make([]slice, n), changed: make([]int32, 0, len(c.PGs)),
 	}
 	for i := range m.sl {
@@ -133,7 +135,7 @@ func NewMMU(c MMUConfig) *MMU {
 		}
 	}
 	for i, q := range c.Queues {
-		m.q[i] = queueState{lossless: q.Lossless, lim: q.Limit}
+		m.q[i].lossless, m.lim[i] = q.Lossless, q.Limit
 	}
 	return m
 }
@@ -148,6 +150,7 @@ func (p *pgState) setLimit(l Limit, cell int32) {
 	for p.pow2 && p.num>>p.shift > 1 {
 		p.shift++
 	}
+	p.plain = p.lossless && p.pow2
 }
 
 // Cells returns how many cells a frame of n bytes takes: ceil(n/cell), at least 1.
@@ -215,13 +218,13 @@ func (p *pgState) xonAt(cell int32) int64 {
 func (s *slice) free() int32 { return max(s.size-s.used, 0) }
 
 // queueFits applies the egress limit of lossy frames.
-func (q *queueState) queueFits(n, free, cell int32) bool {
-	total := int64(q.cells + n)
-	switch q.lim.Mode {
+func (m *MMU) queueFits(q int, n, free int32) bool {
+	total, lim := int64(m.q[q].cells+n), &m.lim[q]
+	switch lim.Mode {
 	case Dynamic:
-		return total*q.lim.Den <= q.lim.Num*int64(free)
+		return total*lim.Den <= lim.Num*int64(free)
 	case Static:
-		return total*int64(cell) <= q.lim.Bytes
+		return total*int64(m.cell) <= lim.Bytes
 	}
 	return true
 }
@@ -231,8 +234,30 @@ func (q *queueState) queueFits(n, free, cell int32) bool {
 func (m *MMU) Admit(pg, q int, n int32) record.Reason {
 	p, e := &m.pg[pg], &m.q[q]
 	s := &m.sl[p.slice]
+	if sh := p.used + n - p.min; p.plain && e.lossless && sh > 0 && !p.xoff {
+		// As below where nothing flips: what is left above the XOFF point of this
+		// PG is within its limit too, for the limit is that point.
+		ds, at := sh-p.shared(), int64(sh)*p.den>>(p.shift&63)
+		if at = max(at, s.hi); int64(s.free()-ds) > at {
+			s.hi = at
+			p.used += n
+			s.used += ds
+			s.mark, p.sharedMark = max(s.mark, s.used), max(p.sharedMark, sh)
+			m.stored += int64(n)
+			e.cells += n
+			e.mark = max(e.mark, e.cells)
+			return record.NoReason
+		}
+	}
+	return m.admit(pg, q, n)
+}
+
+// admit is Admit in full.
+func (m *MMU) admit(pg, q int, n int32) record.Reason {
+	p, e := &m.pg[pg], &m.q[q]
+	s := &m.sl[p.slice]
 	free := s.free()
-	if (!p.lossless || !e.lossless) && !e.queueFits(n, free, m.cell) {
+	if (!p.lossless || !e.lossless) && !m.queueFits(q, n, free) {
 		return record.EgressLimit
 	}
 	switch sh := p.used + n - p.min; {
@@ -308,7 +333,7 @@ func (m *MMU) Pass(pg, q int, n int32) bool {
 		return false
 	}
 	free := s.free()
-	if (!p.lossless || !e.lossless) && !e.queueFits(n, free, m.cell) {
+	if (!p.lossless || !e.lossless) && !m.queueFits(q, n, free) {
 		return false
 	}
 	if int64(free) >= s.lo && m.tighten(s, free) {
@@ -316,6 +341,15 @@ func (m *MMU) Pass(pg, q int, n int32) bool {
 	}
 	if sh := p.used + n - p.min; sh > 0 {
 		ds := sh - p.shared()
+		if p.plain { // above the XOFF point is within the limit
+			if int64(free-ds) <= int64(sh)*p.den>>(p.shift&63) || int64(free-ds) <= s.hi && m.tighten(s, free-ds) {
+				return false
+			}
+			p.sharedMark = max(p.sharedMark, sh)
+			s.mark = max(s.mark, s.used+ds)
+			e.mark = max(e.mark, e.cells+n)
+			return true
+		}
 		if !p.fits(sh, free) || ds > free {
 			return false
 		}
@@ -351,13 +385,14 @@ func (m *MMU) Release(pg, q int, n int32) {
 	s := &m.sl[p.slice]
 	m.stored -= int64(n)
 	m.q[q].cells -= n
-	h := min(p.hdrm, n)
-	if h > 0 {
+	if p.hdrm > 0 {
+		h := min(p.hdrm, n)
 		p.hdrm -= h
 		s.hdrm -= h
+		n -= h
 	}
 	before := p.shared()
-	p.used -= n - h
+	p.used -= n
 	s.used -= before - p.shared()
 	if p.xoff {
 		s.lo = min(s.lo, p.xonAt(m.cell))

@@ -225,3 +225,71 @@ func compare(t *testing.T, seed int64, step int, m *MMU, r *refMMU) {
 		}
 	}
 }
+
+// TestPlainMMUEqualsFull runs the same program with the short way of lossless
+// PGs and powers of two, and without it: answers, states and flips are the same
+// in the same order.
+func TestPlainMMUEqualsFull(t *testing.T) {
+	short := 0
+	for seed := range int64(1000) {
+		rnd := rand.New(rand.NewSource(seed))
+		c := randomConfig(rnd)
+		m, full := NewMMU(c), NewMMU(c)
+		for i := range full.pg {
+			full.pg[i].plain = false
+		}
+		type held struct {
+			pg, q int
+			n     int32
+		}
+		var in []held
+		for step := range 150 {
+			h := held{rnd.Intn(len(c.PGs)), rnd.Intn(len(c.PGs)), int32(1 + rnd.Intn(20))}
+			if m.pg[h.pg].plain {
+				short++
+			}
+			switch k := rnd.Intn(5); {
+			case k < 2 && len(in) > 0:
+				i := rnd.Intn(len(in))
+				m.Release(in[i].pg, in[i].q, in[i].n)
+				full.Release(in[i].pg, in[i].q, in[i].n)
+				in = append(in[:i], in[i+1:]...)
+			case k == 2:
+				if got, want := m.Pass(h.pg, h.q, h.n), full.Pass(h.pg, h.q, h.n); got != want {
+					t.Fatalf("seed %d step %d: pass %v, want %v", seed, step, got, want)
+				}
+			default:
+				got, want := m.Admit(h.pg, h.q, h.n), full.Admit(h.pg, h.q, h.n)
+				if got != want {
+					t.Fatalf("seed %d step %d: admit %v, want %v", seed, step, got, want)
+				}
+				if got == record.NoReason {
+					in = append(in, h)
+				}
+			}
+			same(t, seed, step, m, full)
+		}
+	}
+	if short < 10_000 {
+		t.Errorf("only %d steps took the short way", short)
+	}
+}
+
+func same(t *testing.T, seed int64, step int, m, full *MMU) {
+	t.Helper()
+	for i := range m.pg {
+		p, q := m.pg[i], full.pg[i]
+		p.plain = false
+		if p != q || m.q[i] != full.q[i] {
+			t.Fatalf("seed %d step %d PG %d: %+v %+v, want %+v %+v", seed, step, i, p, m.q[i], q, full.q[i])
+		}
+	}
+	if len(m.changed) != len(full.changed) || m.stored != full.stored {
+		t.Fatalf("seed %d step %d: %d flips, %d cells; want %d, %d", seed, step, len(m.changed), m.stored, len(full.changed), full.stored)
+	}
+	for i, pg := range m.changed {
+		if pg != full.changed[i] {
+			t.Fatalf("seed %d step %d: flips %v, want %v", seed, step, m.changed, full.changed)
+		}
+	}
+}

@@ -115,7 +115,7 @@ func (s *Switch) sendPFC(now clock.Time, i int, pause, resume uint8, out *actors
 	}
 	p.port.SendPFC(now, f)
 	if s.work.at(s.wakeSlot(i)) != clock.Never {
-		s.arm(now, i) // the slot of the PFC frame puts the next dequeue off
+		s.arm(now, &s.ports[i], i) // the slot of the PFC frame puts the next dequeue off
 	}
 	s.chain.Mix(now, uint64(i)<<48|0x504643, uint64(pause)|uint64(resume)<<8)
 	if !p.seam {
@@ -185,7 +185,7 @@ func (s *Switch) control(now clock.Time, pn int, f *wire.Frame) {
 		s.pausePrio(now, pn, p, n, f.PFCTime(n))
 	}
 	if p.nonEmpty != 0 {
-		s.arm(now, pn-1)
+		s.arm(now, &s.ports[pn-1], pn-1)
 	}
 }
 

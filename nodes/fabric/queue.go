@@ -7,8 +7,10 @@ import (
 	"github.com/rocemu/rocemu/nodes/wire"
 )
 
-// chunkFrames makes a chunk exactly 1 KiB.
-const chunkFrames = 14
+// chunkFrames makes a chunk 512 bytes, the largest size that the allocator
+// keeps without a header: so every frame is one cache line, and what all of them
+// were charged is the line before.
+const chunkFrames = 7
 
 // stored is what a queued frame was charged: ingress PG and cells.
 type stored struct {
@@ -19,9 +21,13 @@ type stored struct {
 // qchunk is a piece of a queue.
 type qchunk struct {
 	next *qchunk
-	f    [chunkFrames]wire.Frame
 	meta [chunkFrames]stored
+	f    [chunkFrames]wire.Frame
 }
+
+// ask hints that all of the chunk will be touched soon: long queues are not in
+// the caches.
+func (c *qchunk) ask() { mem.Prefetch(unsafe.Pointer(c), int(unsafe.Sizeof(*c))/mem.Line) }
 
 // chunkPool recycles a device's chunks. It keeps at most as many free ones as
 // are in use plus spareChunks, so memory follows the queued frames down again.
@@ -69,7 +75,8 @@ type queue struct {
 	sent       uint64 // frames dequeued for the cable
 	markAbove  int64  // at dequeue nothing is marked up to here
 	aqm        uint8
-	_          [15]byte
+	row        int32 // of waits, negative = not tracked
+	_          [8]byte
 }
 
 // What the AQM of a queue has to look at.
@@ -96,23 +103,28 @@ func (q *queue) setAQM(w *WRED) {
 func (q *queue) marks() bool { return q.aqm&aqmDequeue != 0 && q.bytes > q.markAbove }
 
 func (q *queue) push(p *chunkPool, f *wire.Frame, m stored) {
-	if q.tail == nil || q.ti == chunkFrames {
-		c := p.get()
-		if q.tail == nil {
-			q.head, q.hi = c, 0
-		} else {
-			q.tail.next = c
-		}
-		q.tail, q.ti = c, 0
+	c, i := q.tail, q.ti
+	if c == nil || i == chunkFrames {
+		c, i = q.grow(p), 0
 	}
-	q.tail.f[q.ti] = *f
-	q.tail.meta[q.ti] = m
-	q.ti++
-	if q.ti < chunkFrames {
-		mem.Of(&q.tail.f[q.ti]) // the next one's place: long queues are not in the caches
-	}
+	c.f[i] = *f
+	c.meta[i] = m
+	q.ti = i + 1
 	q.n++
 	q.bytes += int64(f.Len)
+}
+
+// grow adds a chunk at the end.
+func (q *queue) grow(p *chunkPool) *qchunk {
+	c := p.get()
+	if q.tail == nil {
+		q.head, q.hi = c, 0
+	} else {
+		c.ask()
+		q.tail.next = c
+	}
+	q.tail = c
+	return c
 }
 
 // front returns the head frame; the queue must not be empty.
@@ -120,36 +132,27 @@ func (q *queue) front() *wire.Frame { return &q.head.f[q.hi] }
 
 // pop removes the head. The returned frame stays valid until the next push or pop.
 func (q *queue) pop(p *chunkPool) (*wire.Frame, stored) {
-	c := q.head
-	f, m := &c.f[q.hi], c.meta[q.hi]
-	q.hi++
+	c, i := q.head, q.hi
+	f, m := &c.f[i], c.meta[i]
+	q.hi = i + 1
 	q.n--
 	q.bytes -= int64(f.Len)
-	if q.n > aheadFrames {
-		q.askAhead(c)
-	}
-	switch {
-	case q.n == 0:
-		q.head, q.tail, q.hi, q.ti = nil, nil, 0, 0
-		p.put(c)
-	case q.hi == chunkFrames:
-		q.head, q.hi = c.next, 0
-		p.put(c)
+	if q.n == 0 || i == chunkFrames-1 {
+		q.shrink(p)
 	}
 	return f, m
 }
 
-// aheadFrames is how many frames behind the head are asked for at a dequeue.
-const aheadFrames = 2
-
-// askAhead hints at the frame that leaves in two turns.
-func (q *queue) askAhead(c *qchunk) {
-	i := int(q.hi) + aheadFrames - 1
-	if i >= chunkFrames {
-		c, i = c.next, i-chunkFrames
+// shrink gives the first chunk back, of which nothing is left.
+func (q *queue) shrink(p *chunkPool) {
+	c := q.head
+	q.head, q.hi = c.next, 0
+	if q.n == 0 {
+		q.head, q.tail, q.ti = nil, nil, 0
+	} else if q.head.next != nil {
+		q.head.next.ask()
 	}
-	mem.Of(&c.f[i])
-	mem.Prefetch(unsafe.Pointer(&c.meta[i]), 1)
+	p.put(c)
 }
 
 // each visits the queued frames in order.

@@ -54,6 +54,7 @@ func (s *Switch) adopt(now clock.Time) {
 	e := &d.Switch.ECMP
 	s.SetHash(Hasher{CRC: e.Hash == "crc32", Spray: e.Spray, Seed: e.Seed})
 	s.mmu.Reconfigure(s.memory())
+	s.onlys()
 }
 
 // Reconfigure takes other thresholds and sizes for the same PGs, queues and
@@ -71,7 +72,7 @@ func (m *MMU) Reconfigure(c MMUConfig) {
 		s := &m.sl[p.slice]
 		s.used += p.shared() - was
 		s.mark = max(s.mark, s.used)
-		m.q[i].lim, m.q[i].lossless = c.Queues[i].Limit, c.Queues[i].Lossless
+		m.lim[i], m.q[i].lossless = c.Queues[i].Limit, c.Queues[i].Lossless
 	}
 	m.Reevaluate()
 }

@@ -188,7 +188,7 @@ func (s *Switch) restoreQueue(r *snap.Reader, i int, q uint8) {
 			return
 		}
 		p.q[q].push(&s.pool, &f, m)
-		s.wait.enter(0, i, q, int(m.pg)>>3)
+		s.wait.enter(0, p.q[q].row, int(m.pg)>>3)
 	}
 	if n > 0 {
 		p.nonEmpty |= 1 << q

@@ -40,7 +40,7 @@ func (s *Switch) poll(now clock.Time, k int, out *actors.Outbox) {
 		s.reannounce(now, i, out)
 	}
 	s.announce(now, out)
-	s.arm(now, i)
+	s.arm(now, &s.ports[i], i)
 }
 
 // discarding says on whose account queued frames are dropped.
@@ -59,7 +59,7 @@ func (s *Switch) discard(now clock.Time, i, q int, by discarding) {
 	for p.q[q].n > 0 {
 		level := p.q[q].bytes
 		f, m := p.q[q].pop(&s.pool)
-		s.wait.leave(i, uint8(q), int(m.pg)>>3)
+		s.wait.leave(s.ports[i].q[q].row, int(m.pg)>>3)
 		s.mmu.Release(int(m.pg), i<<3+q, m.cells)
 		p.c.Queue[q].Drops++
 		if by == discardStorm {

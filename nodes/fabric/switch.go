@@ -30,12 +30,13 @@ type Options struct {
 // looks outside.
 type Switch struct {
 	ports []portState
-	route []int16 // by destination RNIC number - 1: group, -1 = none
+	route []int16  // by destination RNIC number - 1: group, -1 = none
+	only  []uint16 // by group: its one live member, 0 = look closer
 	live  [][]uint16
 	avoid [][]uint16 // by destination RNIC number - 1: members left after withdrawals, nil = all; nil without any
 	mmu   *MMU
 	pool  chunkPool
-	work  alarms // slots 0…P-1 held frames, P…2P-1 the ports' next dequeue
+	work  wakes  // slots 0…P-1 held frames, P…2P-1 the ports' next dequeue
 	timer alarms // slots 8·port+PG refresh, 8·P+8·port+queue watchdog polls
 
 	chain    actors.Chain
@@ -181,9 +182,12 @@ func New(plan *topology.Plan, dev int32, o Options) *Switch {
 	}
 	s.mmu = NewMMU(s.memory())
 	s.cellMul = 1<<32/uint64(d.Switch.Cell) + 1
-	s.work = newAlarms(2*n, s.ranks())
+	s.work = newWakes(s.ranks(), n)
+	if s.cut {
+		s.work = newWakes(s.ranks(), 0)
+	}
 	s.timer = newAlarms(16*n, nil)
-	s.live = make([][]uint16, len(s.groups))
+	s.live, s.only = make([][]uint16, len(s.groups)), make([]uint16, len(s.groups))
 	s.relive()
 	s.initWaits()
 	s.cableErrors(plan)
@@ -329,11 +333,11 @@ func (s *Switch) nextWork() clock.Time {
 		return t
 	}
 	t = clock.Never
-	for i := range s.work.heap {
-		if a := &s.work.heap[i]; a.at < t && !s.waitsForPause(int(a.slot), a.at) {
-			t = a.at
+	s.work.each(func(slot int, at clock.Time) {
+		if at < t && !s.waitsForPause(slot, at) {
+			t = at
 		}
-	}
+	})
 	return t
 }
 
@@ -369,6 +373,13 @@ func (s *Switch) wakeSlot(i int) int { return len(s.ports) + i }
 
 // pausedQueues returns the mask of queues that PFC stops at now.
 func (p *portState) pausedQueues(now clock.Time) uint8 {
+	if !p.port.MayPause() {
+		return 0
+	}
+	return p.stopped(now)
+}
+
+func (p *portState) stopped(now clock.Time) uint8 {
 	m := p.port.PausedMask(now)
 	if m == 0 {
 		return 0

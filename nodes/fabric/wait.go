@@ -39,6 +39,9 @@ func (s *Switch) initWaits() {
 			}
 		}
 	}
+	for k, r := range w.idx {
+		s.ports[k>>3].q[k&7].row = int32(r) * int32(w.n)
+	}
 	w.held = make([]uint32, rows*w.n)
 	w.since = make([]clock.Time, rows*w.n)
 }
@@ -57,19 +60,19 @@ func (s *Switch) losslessClasses() (tcs uint8) {
 	return tcs
 }
 
-func (w *waits) enter(now clock.Time, egress int, q uint8, ingress int) {
-	if r := w.idx[egress<<3+int(q)]; r >= 0 {
-		k := int(r)*w.n + ingress
-		if w.held[k] == 0 && w.xoffs > 0 {
+// enter counts a frame that a queue with this row takes from an ingress port.
+func (w *waits) enter(now clock.Time, row int32, ingress int) {
+	if row >= 0 {
+		k := int(row) + ingress
+		if w.held[k]++; w.held[k] == 1 && w.xoffs > 0 {
 			w.since[k] = now
 		}
-		w.held[k]++
 	}
 }
 
-func (w *waits) leave(egress int, q uint8, ingress int) {
-	if r := w.idx[egress<<3+int(q)]; r >= 0 {
-		w.held[int(r)*w.n+ingress]--
+func (w *waits) leave(row int32, ingress int) {
+	if row >= 0 {
+		w.held[int(row)+ingress]--
 	}
 }
 

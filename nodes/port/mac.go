@@ -27,20 +27,17 @@ func (m *macRing) spans() []macSpan {
 
 // push adds a frame in place of the oldest, which has left as a rule.
 func (m *macRing) push(now, start, end clock.Time) {
-	if m.many == nil {
-		if i := (m.pos + 1) & 3; m.few[i].end <= now {
-			m.few[i] = macSpan{start, end}
-			m.pos = i
-			return
-		}
+	s := m.few[:]
+	if m.many != nil {
+		s = *m.many
 	}
-	s := m.spans()
-	i := (m.pos + 1) & uint32(len(s)-1)
-	if s[i].end > now {
-		s, i = m.grow()
+	i := int(m.pos+1) & (len(s) - 1)
+	if x := &s[i]; x.end <= now {
+		x.start, x.end, m.pos = start, end, uint32(i)
+		return
 	}
-	s[i] = macSpan{start, end}
-	m.pos = i
+	s, m.pos = m.grow()
+	s[m.pos] = macSpan{start, end}
 }
 
 // grow doubles the ring, oldest first, and returns it with the first free place.

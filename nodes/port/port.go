@@ -155,6 +155,10 @@ func (p *Port) PauseLag() clock.Duration { return p.pauseBack }
 // Paused reports whether a priority may not start a frame at now.
 func (p *Port) Paused(now clock.Time, prio int) bool { return p.until[prio] > now }
 
+// MayPause reports whether some priority was paused and not resumed; the pause
+// may have run out.
+func (p *Port) MayPause() bool { return p.paused != 0 }
+
 // PausedMask returns the mask of priorities paused at now.
 func (p *Port) PausedMask(now clock.Time) uint8 {
 	m := p.paused

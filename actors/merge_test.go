@@ -1,0 +1,75 @@
+package actors
+
+import (
+	"cmp"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/wire"
+)
+
+// TestMergeEqualsSort: what an inbox hands out over several windows is all that
+// was sent, sorted by (time, keyed hash, channel, ordinal), late frames last.
+func TestMergeEqualsSort(t *testing.T) {
+	type sent struct {
+		at        clock.Time
+		hash, key uint64
+		ord       uint64
+		port      int
+		id        uint64
+	}
+	for seed := range int64(300) {
+		rnd := rand.New(rand.NewSource(seed))
+		ports, span := 1+rnd.Intn(20), 1+rnd.Intn(60)
+		if seed%3 == 0 {
+			span = 1 << 55 // longer than a word has room for
+		}
+		w := &scratch{}
+		in := &Inbox{w: w, act: make([]uint64, 1)}
+		in.seed = uint64(seed)
+		var want []sent
+		for p := range ports {
+			c := newChannel(rnd.Uint64(), int32(p), 99, 1, uint16(p+1))
+			in.ch = append(in.ch, c)
+			in.mark(p + 1)
+			var ats []clock.Time
+			for range rnd.Intn(30) {
+				ats = append(ats, clock.Time(rnd.Intn(span)))
+			}
+			slices.Sort(ats)
+			for i, at := range ats {
+				id := rnd.Uint64()
+				c.push(&wire.Frame{At: at, A: id}, &w.pool)
+				want = append(want, sent{at, clock.Mix(in.seed, c.key, uint64(at)), c.key, uint64(i), p + 1, id})
+			}
+			for i := range rnd.Intn(6) * rnd.Intn(2) {
+				f := wire.Frame{At: clock.Time(rnd.Intn(span)), A: rnd.Uint64()}
+				c.lateW = append(c.lateW, f)
+				want = append(want, sent{f.At, clock.Mix(in.seed, c.key, uint64(f.At)), c.key, uint64(i) | 1<<63, p + 1, f.A})
+			}
+			c.publish()
+		}
+		slices.SortFunc(want, func(a, b sent) int {
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.hash, b.hash), cmp.Compare(a.key, b.key), cmp.Compare(a.ord, b.ord))
+		})
+		n := 0
+		for _, end := range []clock.Time{clock.Time(span / 3), clock.Time(span / 2), clock.Time(span)} {
+			for in.begin(end); in.Next() != clock.Never; n++ {
+				at := in.Next()
+				f, port := in.Take()
+				if n >= len(want) || at != want[n].at || f.At != at || port != want[n].port || f.A != want[n].id {
+					t.Fatalf("seed %d: arrival %d of %d at %v by port %d is not the one that sorting gives", seed, n, len(want), at, port)
+				}
+			}
+			if n < len(want) && want[n].at < end {
+				t.Fatalf("seed %d: an arrival at %v was left before %v", seed, want[n].at, end)
+			}
+			in.rest(true)
+		}
+		if n != len(want) {
+			t.Fatalf("seed %d: %d arrivals of %d", seed, n, len(want))
+		}
+	}
+}
