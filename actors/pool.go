@@ -23,7 +23,22 @@ type pool struct {
 	leg   *leg // nil: a window of active actors
 	units bool
 	tasks int64
+	rest  []rest // by unit
 }
+
+// rest is what is to be run of a unit behind its hub. Any worker may take of it,
+// so that none is without work while another has a large unit before it.
+type rest struct {
+	next atomic.Int64 // from here on it is free to take
+	_    [56]byte
+}
+
+// notYet is a rest's next while its hub runs; restGrab is how many are taken at
+// once.
+const (
+	notYet   = 1 << 40
+	restGrab = 8
+)
 
 // helper is a worker beside the caller's own goroutine.
 type helper struct {
@@ -67,6 +82,12 @@ func (p *pool) run(e *Engine, end clock.Time) {
 // runLeg runs the tasks of a phase of a round.
 func (p *pool) runLeg(e *Engine, l *leg, units bool, tasks int) {
 	p.e, p.leg, p.units, p.tasks = e, l, units, int64(tasks)
+	if len(p.rest) < tasks {
+		p.rest = make([]rest, tasks)
+	}
+	for i := range p.rest {
+		p.rest[i].next.Store(notYet)
+	}
 	p.share()
 	p.leg = nil
 }
@@ -85,9 +106,7 @@ func (p *pool) share() {
 
 func (p *pool) work(worker int) {
 	if p.leg != nil {
-		for i := p.next.Add(1) - 1; i < p.tasks; i = p.next.Add(1) - 1 {
-			p.e.task(p.leg, p.units, int(i), &p.e.scratch[worker])
-		}
+		p.workLeg(&p.e.scratch[worker])
 		return
 	}
 	for {
@@ -100,6 +119,40 @@ func (p *pool) work(worker int) {
 			p.e.hint(mine, k) // the actors beyond may be running elsewhere
 			p.e.advance(d, p.end, p.end, &p.e.scratch[worker])
 		}
+	}
+}
+
+// workLeg takes tasks of a phase while there are any, then what is left of units
+// that others began.
+func (p *pool) workLeg(w *scratch) {
+	for i := p.next.Add(1) - 1; i < p.tasks; i = p.next.Add(1) - 1 {
+		if !p.units {
+			p.e.task(p.leg, false, int(i), w)
+			continue
+		}
+		p.e.lead(p.leg, int(i), w)
+		p.rest[i].next.Store(0)
+		p.help(int(i), w)
+	}
+	if !p.units {
+		return
+	}
+	for i := range int(p.tasks) {
+		for looks := 0; looks < p.caller.looks && p.rest[i].next.Load() >= notYet; looks++ {
+		}
+		p.help(i, w)
+	}
+}
+
+// help runs what is free of a unit.
+func (p *pool) help(unit int, w *scratch) {
+	u := p.e.rounds.units[unit][1:]
+	for r := &p.rest[unit].next; ; {
+		i := r.Add(restGrab) - restGrab
+		if i >= int64(len(u)) {
+			return
+		}
+		p.e.follow(p.leg, u[i:min(int(i)+restGrab, len(u))], w)
 	}
 }
 

@@ -273,6 +273,14 @@ func (e *Engine) task(l *leg, units bool, i int, w *scratch) {
 		e.leap(e.rounds.free[i], l.from.Add(-e.cfg.Window), l.free, w)
 		return
 	}
+	e.lead(l, i, w)
+	e.follow(l, e.rounds.units[i][1:], w)
+	e.settle(int32(i), w)
+}
+
+// lead runs a unit up to where its hub has passed through the leg: then those
+// behind it share nothing.
+func (e *Engine) lead(l *leg, i int, w *scratch) {
 	u := e.rounds.units[i]
 	if l.first {
 		for k, d := range u[1:] {
@@ -284,11 +292,14 @@ func (e *Engine) task(l *leg, units bool, i int, w *scratch) {
 	e.hint(u, 0)
 	e.leap(u[0], l.from, l.hub, w)
 	e.settle(int32(i), w)
-	for k, d := range u[1:] {
-		e.hint(u[1:], k)
+}
+
+// follow runs some of a unit behind its hub.
+func (e *Engine) follow(l *leg, some []int32, w *scratch) {
+	for k, d := range some {
+		e.hint(some, k)
 		e.leap(d, l.from.Add(e.cfg.Window), l.own, w)
 	}
-	e.settle(int32(i), w)
 }
 
 // leap runs one actor, which has executed up to from, up to end.
