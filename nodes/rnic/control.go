@@ -11,17 +11,26 @@ import (
 // and what congestion control allows. DCQCN keeps a QP at line rate until its
 // first CNP, or its first loss where that lowers the rate, so its state exists only from then on.
 type control struct {
-	pace  cc.Pacer
-	rate  clock.Rate // from the workload, 0 = none
+	pace  *pace // nil = at any rate
 	dcqcn *cc.DCQCN
 	swift *cc.Swift
+}
+
+// pace is a rate that the workload asks for.
+type pace struct {
+	cc.Pacer
+	rate clock.Rate
 }
 
 func (r *RNIC) newControl(p *pair) control {
 	c := control{}
 	for _, i := range p.flows {
-		if f := r.flows[i].f; f.Rate > 0 && (c.rate == 0 || f.Rate < c.rate) {
-			c.rate = f.Rate
+		f := r.flows[i].f
+		if f.Rate > 0 && c.pace == nil {
+			c.pace = &pace{rate: f.Rate}
+		}
+		if f.Rate > 0 {
+			c.pace.rate = min(c.pace.rate, f.Rate)
 		}
 	}
 	if r.nic.Congestion == "swift" {
@@ -35,7 +44,10 @@ func (r *RNIC) newControl(p *pair) control {
 // an acknowledgement must come first.
 func (p *pair) nextSend(now clock.Time) clock.Time {
 	c := &p.ctl
-	t := c.pace.Next
+	t := clock.Time(0)
+	if c.pace != nil {
+		t = c.pace.Next
+	}
 	if c.dcqcn != nil {
 		t = max(t, c.dcqcn.NextSend(now, 0))
 	}
@@ -47,8 +59,8 @@ func (p *pair) nextSend(now clock.Time) clock.Time {
 
 // onSend books a data frame of l bytes sent at now.
 func (c *control) onSend(now clock.Time, l int64) {
-	if c.rate != 0 {
-		c.pace.Sent(now, l, c.rate)
+	if c.pace != nil {
+		c.pace.Sent(now, l, c.pace.rate)
 	}
 	if c.dcqcn != nil {
 		c.dcqcn.OnSent(now, l)
@@ -149,8 +161,12 @@ func (r *RNIC) marked(now clock.Time, p *pair) {
 }
 
 func (c *control) snapshot(w *snap.Writer) {
-	w.I64(int64(c.rate))
-	w.B = c.pace.AppendState(w.B)
+	p := c.pace
+	if p == nil {
+		p = &pace{}
+	}
+	w.I64(int64(p.rate))
+	w.B = p.AppendState(w.B)
 	w.Bool(c.dcqcn != nil)
 	if c.dcqcn != nil {
 		w.B = c.dcqcn.AppendState(w.B)
@@ -161,9 +177,12 @@ func (c *control) snapshot(w *snap.Writer) {
 }
 
 func (r *RNIC) restoreControl(s *snap.Reader, c *control) {
-	c.rate = clock.Rate(s.I64())
+	p := &pace{rate: clock.Rate(s.I64())}
 	if s.Err == nil {
-		s.B, s.Err = c.pace.ReadState(s.B)
+		s.B, s.Err = p.ReadState(s.B)
+	}
+	if c.pace = nil; p.rate != 0 {
+		c.pace = p
 	}
 	if s.Bool() && s.Err == nil {
 		r.reactionPoint(c)

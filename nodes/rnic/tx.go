@@ -35,15 +35,15 @@ func (r *RNIC) dequeueDue(now clock.Time) {
 }
 
 // wants reports whether any frame may be waiting.
-func (r *RNIC) wants() bool { return r.data.n > 0 || r.acks.n > 0 || len(r.cnps) > 0 }
+func (r *RNIC) wants() bool { return r.data.n|r.acks.n != 0 || r.cnpN != 0 }
 
 // dequeue sends one frame if there is one and plans the next dequeue.
 func (r *RNIC) dequeue(now clock.Time, i int, p *txPort) {
-	f := &r.frame // on the heap it would be an object a frame: faults take it as an interface
-	if !r.pick(now, i, p, f) {
+	var f wire.Frame
+	if !r.pick(now, i, p, &f) {
 		return
 	}
-	r.emit(now, i, p, f)
+	r.emit(now, i, p, &f)
 	if r.wants() {
 		p.queued = true
 	}
@@ -52,20 +52,14 @@ func (r *RNIC) dequeue(now clock.Time, i int, p *txPort) {
 // pick takes the next frame in the order CNP, ACK or NAK, data round robin
 // (model-rules, "Frames").
 func (r *RNIC) pick(now clock.Time, i int, p *txPort, f *wire.Frame) bool {
-	if len(r.cnps) > 0 {
-		for c := range r.cnps {
-			if !p.Paused(now, int(r.nic.PrioOf[r.cnps[c].DSCP()])) {
-				*f = r.cnps[c]
-				r.cnps = append(r.cnps[:c], r.cnps[c+1:]...)
-				return true
-			}
-		}
+	if r.cnpN > 0 && r.pickCNP(now, p, f) {
+		return true
 	}
 	for n := r.acks.n; n > 0; n-- {
 		id := r.acks.pop()
 		q := &r.pairs[id]
 		r.last = id
-		if p.Paused(now, int(q.prio)) || q.egress(r) != i {
+		if p.holds(now, q.prio) || len(r.ports) > 1 && q.egress() != i {
 			r.acks.push(id)
 			continue
 		}
@@ -85,6 +79,24 @@ func (r *RNIC) pick(now clock.Time, i int, p *txPort, f *wire.Frame) bool {
 	return false
 }
 
+// pickCNP takes the first CNP whose priority may send.
+func (r *RNIC) pickCNP(now clock.Time, p *txPort, f *wire.Frame) bool {
+	for c := range r.cnps {
+		if !p.holds(now, r.nic.PrioOf[r.cnps[c].DSCP()]) {
+			*f = r.cnps[c]
+			r.cnps = append(r.cnps[:c], r.cnps[c+1:]...)
+			r.cnpN--
+			return true
+		}
+	}
+	return false
+}
+
+// holds is Paused, asked of the mask first, which is near.
+func (p *txPort) holds(now clock.Time, prio uint8) bool {
+	return p.PausedMask(now)>>prio&1 != 0
+}
+
 // turn gives the sender at the head of the data ring its turn.
 func (r *RNIC) turn(now clock.Time, i int, p *txPort, f *wire.Frame) bool {
 	id := r.data.pop()
@@ -99,11 +111,11 @@ func (r *RNIC) turn(now clock.Time, i int, p *txPort, f *wire.Frame) bool {
 		return r.sinkTurn(now, i, p, n, f)
 	}
 	q := &r.pairs[n]
-	if p.Paused(now, int(q.prio)) {
+	if p.holds(now, q.prio) {
 		r.held[q.prio].push(id)
 		return false
 	}
-	if q.egress(r) != i {
+	if len(r.ports) > 1 && q.egress() != i {
 		r.data.push(id)
 		return false
 	}
@@ -133,25 +145,30 @@ const altBit = 1 << 23
 func (r *RNIC) emit(now clock.Time, i int, p *txPort, f *wire.Frame) {
 	p.Transmit(now, f)
 	r.lastWork = now
-	r.hops++
-	r.st.originated.Add(int(f.Len))
-	if f.Kind <= wire.KindCNP {
-		r.st.txPackets++
-		r.st.txBytes += uint64(f.Len)
-		if f.Iter > 1 {
-			r.retransmitted(now, f)
-		}
+	if f.Kind > wire.KindCNP {
+		r.st.txOther.Add(int(f.Len))
+	} else if f.Iter > 1 {
+		r.retransmitted(now, f)
 	}
 	r.chain.Mix(now, uint64(f.Op())<<56|uint64(f.DstQPN())<<32|uint64(f.PSN()), uint64(f.At)^uint64(f.Iter)<<56)
 	if i == 1 {
 		f.Src, f.Dst = f.Src|altBit, f.Dst|altBit
 	}
 	if r.faults.wire {
-		r.faults.send(r, now, i, p, f)
+		r.emitFaulty(now, i, p, f)
 		return
 	}
-	r.st.sent[i].Add(int(f.Len))
+	r.moved.sent[i].Add(int(f.Len))
 	r.out.Send(p.num, f)
+}
+
+// emitFaulty lets the port's faults have the frame. They take it as an
+// interface: on the stack it would become an object a frame.
+func (r *RNIC) emitFaulty(now clock.Time, i int, p *txPort, f *wire.Frame) {
+	was := r.moved.sent[i].Bytes
+	r.frame = *f
+	r.faults.send(r, now, i, p, &r.frame)
+	r.st.cut += uint64(f.Len) - (r.moved.sent[i].Bytes - was)
 }
 
 // pausesEnded puts held senders back on the ring when their priority's pause

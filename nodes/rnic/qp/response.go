@@ -155,7 +155,7 @@ func (r *Requester) readResponse(now clock.Time, e int64, f *wire.Frame, fx *Eff
 		r.fail(now, LocLenErr, fx)
 		return
 	}
-	if f.C != tag(r.c.txKey^readSalt, w.ssn, off) {
+	if f.C != tag(r.key^readSalt, w.ssn, off) {
 		r.c.integrity(w.ssn, off, f, fx)
 	}
 	r.una = e + 1

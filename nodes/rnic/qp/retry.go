@@ -33,11 +33,11 @@ func (r *Requester) arm(from clock.Time) {
 		return
 	}
 	if r.c.cfg.ADP != nil {
-		t = r.adp.timeout(r.c, t)
+		t = r.adp.timeout(r, t)
 	}
 	if r.c.cfg.WindowT4 {
-		r.arms++
-		x := clock.Mix(r.c.cfg.Seed^r.c.txKey, uint64(r.arms), 0x4154)
+		r.adp.arms++
+		x := clock.Mix(r.c.cfg.Seed^r.key, uint64(r.adp.arms), 0x4154)
 		t += clock.Duration(x % uint64(3*t+1))
 	}
 	r.ack, r.ackT = from.Add(t), t

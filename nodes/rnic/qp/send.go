@@ -84,15 +84,15 @@ func (r *Requester) NextPacket(now clock.Time, f *wire.Frame) bool {
 	if r.Ready(now) > now {
 		return false
 	}
-	*f = r.c.tmpl
+	seq := r.nxt
 	if r.sr == r.una {
-		w := r.at(0)
-		r.build(w, r.una, now, f)
-		r.addPass(r.una, r.una+1)
+		seq = r.una
+		r.build(r.at(0), seq, now, f)
+		r.addPass(seq, seq+1)
 		r.sr = unset
 	} else {
 		w := r.at(r.cur)
-		r.build(w, r.nxt, now, f)
+		r.build(w, seq, now, f)
 		r.advance(w)
 	}
 	if r.probe {
@@ -103,20 +103,21 @@ func (r *Requester) NextPacket(now clock.Time, f *wire.Frame) bool {
 		r.arm(now)
 	}
 	if r.sampSeq < 0 && f.Iter == 1 && f.Has(wire.FlagAckReq) {
-		r.sampSeq, r.sampAt = r.una+int64(f.PSN().Diff(r.wire(r.una))), now
+		r.sampSeq, r.sampAt = seq, now
 	}
 	return true
 }
 
 // advance moves nxt past the packet just built.
 func (r *Requester) advance(w *wqe) {
+	end := w.end()
 	if w.verb >= Read {
 		r.rd++
-		r.nxt = w.end()
+		r.nxt = end
 	} else {
 		r.nxt++
 	}
-	if r.nxt == w.end() {
+	if r.nxt == end {
 		r.cur++
 	}
 	if r.nxt > r.max {
@@ -138,9 +139,7 @@ func (r *Requester) build(w *wqe, seq int64, now clock.Time, f *wire.Frame) {
 	}
 	off := k << r.c.mtuShift
 	op := opOf[w.verb][pos]
-	f.Kind = wire.KindData
-	f.SetOp(op, f.DstQPN())
-	f.SetPSN(r.wire(seq))
+	r.c.frame(f, wire.KindData, op, r.wire(seq))
 	f.Index = w.idx + k + 1
 	r.ackReq(w, seq, pos, f)
 	if seq < r.max {
@@ -155,7 +154,7 @@ func (r *Requester) build(w *wqe, seq int64, now clock.Time, f *wire.Frame) {
 		r.payload(w, op, pos, off, f)
 	case w.verb == Read:
 		f.Index = w.idx + 1
-		f.A, f.B, f.C = w.va+uint64(off), uint64(w.rkey)<<32|uint64(w.len-off), tag(r.c.txKey, w.ssn, off)
+		f.A, f.B, f.C = w.va+uint64(off), uint64(w.rkey)<<32|uint64(w.len-off), tag(r.key, w.ssn, off)
 		f.Len = uint16(wire.RoCELen(op, 0))
 	default:
 		f.A, f.B, f.C, f.D = w.va, w.a, w.b, w.rkey
@@ -166,7 +165,7 @@ func (r *Requester) build(w *wqe, seq int64, now clock.Time, f *wire.Frame) {
 // payload fills the parts of a SEND or WRITE packet. B is the RETH's second
 // half, or the payload length where there is no RETH.
 func (r *Requester) payload(w *wqe, op wire.Opcode, pos int, off uint32, f *wire.Frame) {
-	n := uint32(r.c.cfg.MTU)
+	n := uint32(1) << r.c.mtuShift
 	if pos&posLast != 0 {
 		n = w.len - off
 		f.D = w.imm
@@ -178,7 +177,7 @@ func (r *Requester) payload(w *wqe, op wire.Opcode, pos int, off uint32, f *wire
 	if w.verb >= Write && pos&posFirst != 0 {
 		f.A, f.B = w.va, uint64(w.rkey)<<32|uint64(w.len)
 	}
-	f.C = tag(r.c.txKey, w.ssn, off)
+	f.C = tag(r.key, w.ssn, off)
 	f.Len = uint16(wire.RoCELen(op, int(n)))
 }
 
