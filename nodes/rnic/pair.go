@@ -27,6 +27,7 @@ type pair struct {
 	prio   uint8
 	asks   bool // this end is the requester; nothing is ever posted at the other
 	free   bool // the number is not in use
+	paced  bool // ctl holds something
 
 	id      int32 // in the plan, -1 = number not in use
 	died    bool  // ended by RETRY_EXC_ERR
@@ -70,7 +71,7 @@ func (r *RNIC) use(i int32) *pair {
 	if r.faults.short {
 		r.faults.dress(p)
 	}
-	p.ctl = r.newControl(p)
+	r.newControl(p)
 	return p
 }
 
@@ -106,8 +107,15 @@ func (r *RNIC) settle(now clock.Time, i int32, p *pair) {
 		r.follow(now, i, p)
 		return
 	}
-	fx.Reset()
-	r.refresh(now, i, p)
+	if fx.Acked > 0 {
+		fx.Reset()
+	}
+	if p.asks || p.waits || !p.q.Resp.OwesAck() {
+		r.refresh(now, i, p)
+	} else if !p.inAck { // refresh comes to the same
+		p.inAck = true
+		r.acks.push(i)
+	}
 	r.trySend(now)
 }
 

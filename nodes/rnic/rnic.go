@@ -205,21 +205,33 @@ func (r *RNIC) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st 
 
 // nextOwn is the earliest internal event and its class.
 func (r *RNIC) nextOwn() (clock.Time, clock.Class) {
-	at, class := r.start.next(), clock.ClassWork
-	t := min(r.wake.next(), r.pairWake.next())
-	if r.pauses || r.faults.d != nil {
-		t = r.nextTimer()
+	if r.pauses || r.faults.d != nil || len(r.ports) != 1 {
+		return r.nextOfAll()
 	}
-	if t <= at {
+	at, class := clock.Never, clock.ClassWork
+	if h := r.start.h; len(h) > 0 {
+		at = h[0].at
+	}
+	if h := r.pairWake.h; len(h) > 0 && h[0].at <= at {
+		at, class = h[0].at, clock.ClassTimer
+	}
+	if h := r.wake.h; len(h) > 0 && h[0].at <= at {
+		at, class = h[0].at, clock.ClassTimer
+	}
+	if p := &r.port[0]; p.queued && p.FreeAt() <= at {
+		at, class = p.FreeAt(), clock.ClassTxDone
+	}
+	return at, class
+}
+
+// nextOfAll is nextOwn with pauses, faults and any number of ports.
+func (r *RNIC) nextOfAll() (clock.Time, clock.Class) {
+	at, class := r.start.next(), clock.ClassWork
+	if t := r.nextTimer(); t <= at {
 		at, class = t, clock.ClassTimer
 	}
-	if len(r.ports) > 0 {
-		if p := &r.ports[0]; p.queued && p.FreeAt() <= at {
-			at, class = p.FreeAt(), clock.ClassTxDone
-		}
-	}
-	if len(r.ports) > 1 {
-		if p := &r.ports[1]; p.queued && p.FreeAt() <= at {
+	for i := range r.ports {
+		if p := &r.ports[i]; p.queued && p.FreeAt() <= at {
 			at, class = p.FreeAt(), clock.ClassTxDone
 		}
 	}

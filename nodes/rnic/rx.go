@@ -12,8 +12,8 @@ import (
 func (r *RNIC) arrive(now clock.Time, num int, f *wire.Frame) {
 	r.events++
 	i := 0
-	for r.ports[i].num != num {
-		i++
+	if len(r.ports) > 1 {
+		i = r.portIndex(num)
 	}
 	if r.faults.wire && !r.faults.receive(r, now, i, f) {
 		return
@@ -23,15 +23,22 @@ func (r *RNIC) arrive(now clock.Time, num int, f *wire.Frame) {
 		return
 	}
 	r.lastWork = now
+	if f.Dst == r.k && f.Flags()&badFlags == 0 && r.faults.rx == nil {
+		r.deliver(now, i, f)
+		return
+	}
 	r.accept(now, i, f)
 }
+
+// badFlags are the damages that the RNIC drops a frame for.
+const badFlags = wire.FlagBadFCS | wire.FlagBadHdr | wire.FlagBadICRC
 
 // accept checks a frame and gives it to the receive buffer or the transport.
 func (r *RNIC) accept(now clock.Time, i int, f *wire.Frame) {
 	if f.Dst == r.k|altBit {
 		f.Src, f.Dst = f.Src&^altBit, r.k
 	}
-	if f.Flags()&(wire.FlagBadFCS|wire.FlagBadHdr|wire.FlagBadICRC) != 0 || f.Dst != r.k {
+	if f.Flags()&badFlags != 0 || f.Dst != r.k {
 		r.refuse(now, i, f)
 		return
 	}
@@ -57,7 +64,7 @@ func (r *RNIC) deliver(now clock.Time, i int, f *wire.Frame) {
 		return
 	}
 	n := f.DstQPN() - FirstQPN
-	if uint64(n) >= uint64(len(r.pairs)) {
+	if int(n) >= len(r.pairs) {
 		return
 	}
 	p := &r.pairs[n]
@@ -158,6 +165,7 @@ func (r *RNIC) pauseFrame(now clock.Time, i int, f *wire.Frame) {
 			released = true
 		}
 	}
+	r.calm()
 	if released {
 		r.lastWork = now
 		r.trySend(now)

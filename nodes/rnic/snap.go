@@ -164,7 +164,7 @@ func (r *RNIC) restorePairs(s *snap.Reader) error {
 		if s.B, s.Err = p.q.ReadState(s.B); s.Err != nil {
 			return s.Err
 		}
-		r.restoreControl(s, &p.ctl)
+		r.restoreControl(s, p)
 		p.wakeAt = s.Time()
 		for _, b := range []*bool{&p.inRing[0], &p.inRing[1], &p.inAck, &p.waits, &p.died, &p.heard} {
 			*b = s.Bool()

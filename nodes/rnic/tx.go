@@ -11,6 +11,14 @@ func (r *RNIC) trySend(now clock.Time) {
 	if !r.wants() {
 		return
 	}
+	if len(r.ports) == 1 {
+		if p := &r.port[0]; !p.queued {
+			if p.queued = p.Busy(now); !p.queued {
+				r.dequeue(now, 0, p)
+			}
+		}
+		return
+	}
 	for i := range r.ports {
 		p := &r.ports[i]
 		if p.queued {
@@ -26,6 +34,11 @@ func (r *RNIC) trySend(now clock.Time) {
 
 // dequeueDue serves the ports whose dequeue is due.
 func (r *RNIC) dequeueDue(now clock.Time) {
+	if len(r.ports) == 1 { // it is due, or nobody had called
+		r.port[0].queued = false
+		r.dequeue(now, 0, &r.port[0])
+		return
+	}
 	for i := range r.ports {
 		if p := &r.ports[i]; p.queued && p.FreeAt() <= now {
 			p.queued = false
@@ -59,16 +72,18 @@ func (r *RNIC) pick(now clock.Time, i int, p *txPort, f *wire.Frame) bool {
 		id := r.acks.pop()
 		q := &r.pairs[id]
 		r.last = id
-		if p.holds(now, q.prio) || len(r.ports) > 1 && q.egress() != i {
+		if r.pauses && p.holds(now, q.prio) || len(r.ports) > 1 && q.egress() != i {
 			r.acks.push(id)
 			continue
 		}
 		q.inAck = false
-		if q.q.Resp.ResponseReady() > now || q.q.Resp.NextIsData() || !q.q.Resp.NextResponse(now, f) {
+		if !q.q.Resp.NextControl(now, f) {
 			r.enlist(now, id, q)
 			continue
 		}
-		r.refresh(now, id, q)
+		if q.asks || q.waits || !q.q.Resp.OwesNothing() {
+			r.refresh(now, id, q)
+		}
 		return true
 	}
 	for n := r.data.n; n > 0; n-- {
@@ -100,18 +115,14 @@ func (p *txPort) holds(now clock.Time, prio uint8) bool {
 // turn gives the sender at the head of the data ring its turn.
 func (r *RNIC) turn(now clock.Time, i int, p *txPort, f *wire.Frame) bool {
 	id := r.data.pop()
-	what, n := id%senders, id/senders
+	n := int32(uint32(id) / senders)
+	what := id - n*senders
 	r.last = n
-	switch what {
-	case sendUDP:
-		return r.datagramTurn(now, i, p, n, f)
-	case sendTCP:
-		return r.streamTurn(now, i, p, n, f)
-	case sendTCPAck:
-		return r.sinkTurn(now, i, p, n, f)
+	if what > sendResp {
+		return r.otherTurn(now, i, p, what, n, f)
 	}
 	q := &r.pairs[n]
-	if p.holds(now, q.prio) {
+	if r.pauses && p.holds(now, q.prio) {
 		r.held[q.prio].push(id)
 		return false
 	}
@@ -131,10 +142,21 @@ func (r *RNIC) turn(now clock.Time, i int, p *txPort, f *wire.Frame) bool {
 		ok = q.q.Resp.ResponseReady() <= now && q.q.Resp.NextIsData() && q.q.Resp.NextResponse(now, f)
 	}
 	if ok {
-		q.ctl.onSend(now, int64(f.Len))
+		q.onSend(now, int64(f.Len))
 	}
 	r.refresh(now, n, q)
 	return ok
+}
+
+// otherTurn is turn for what is not RDMA.
+func (r *RNIC) otherTurn(now clock.Time, i int, p *txPort, what, n int32, f *wire.Frame) bool {
+	switch what {
+	case sendUDP:
+		return r.datagramTurn(now, i, p, n, f)
+	case sendTCP:
+		return r.streamTurn(now, i, p, n, f)
+	}
+	return r.sinkTurn(now, i, p, n, f)
 }
 
 // altBit marks the addresses of frames that travel between second ports of
@@ -197,4 +219,18 @@ func (r *RNIC) resumed(t, counted clock.Time, p *txPort, prio int) {
 	for r.held[prio].n > 0 {
 		r.data.push(r.held[prio].pop())
 	}
+	r.calm()
+}
+
+// calm forgets that there were pauses once none is left.
+func (r *RNIC) calm() {
+	for i := range r.ports {
+		p := &r.ports[i]
+		for prio := range 8 {
+			if p.PausedUntil(prio) != 0 || p.pausedSince[prio] != 0 {
+				return
+			}
+		}
+	}
+	r.pauses = r.anyHeld()
 }

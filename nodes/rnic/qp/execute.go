@@ -97,6 +97,14 @@ func (p *Responder) write(now clock.Time, f *wire.Frame, fx *Effects) {
 	p.accept(now, 1, f)
 }
 
+// inside reports whether a WRITE's MIDDLE packet is what most are: full, and
+// not the one that should have been the last. What write then checks besides
+// holds for every MIDDLE.
+func (p *Responder) inside(f *wire.Frame) bool {
+	n := uint32(1) << p.c.mtuShift
+	return p.open == openWrite && uint32(f.Len) == wire.RoCEBase+n && f.B&3 == 0 && uint64(p.off)+uint64(n) < uint64(p.dlen)
+}
+
 func (p *Responder) begin(k openKind) { p.open, p.off, p.first = k, 0, p.epsn }
 
 // place verifies that the payload is the content of its place in the message.
@@ -126,7 +134,7 @@ func (p *Responder) finish(now clock.Time, v Verb, fl uint8, f *wire.Frame, fx *
 func (p *Responder) accept(now clock.Time, n int64, f *wire.Frame) {
 	p.epsn += n
 	if f.Has(wire.FlagAckReq) {
-		p.ackSeq, p.ackAt = p.epsn-1, f.At.Add(-p.c.cfg.IngressHalf)
+		p.ackSeq, p.ackAt = p.epsn-1, f.At-clock.Time(p.c.cfg.IngressHalf)
 	}
 }
 

@@ -186,6 +186,9 @@ func (p *Responder) expected(now clock.Time, f *wire.Frame, fx *Effects) {
 		p.nak = nakNone
 	}
 	switch op := f.Op(); {
+	case op == wire.WriteMiddle && p.inside(f):
+		p.place(now, 1<<p.c.mtuShift, f, fx)
+		p.accept(now, 1, f)
 	case op <= wire.SendOnlyImm, op == wire.SendLastInv, op == wire.SendOnlyInv:
 		p.send(now, f, fx)
 	case op <= wire.WriteOnlyImm:
