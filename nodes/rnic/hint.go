@@ -22,6 +22,7 @@ func (r *RNIC) Hint(level int) {
 		mem.Prefetch(unsafe.Pointer(&r.fx), 1)
 		mem.Prefetch(unsafe.Pointer(&r.two[0]), 1)
 		mem.Prefetch(unsafe.Pointer(&r.two[1]), 1)
+		mem.Prefetch(unsafe.Pointer(&r.np), 1)
 	case 1:
 		if len(r.pairs) > len(r.two) {
 			mem.Prefetch(unsafe.Pointer(&r.pairs[0]), 4)
@@ -31,6 +32,10 @@ func (r *RNIC) Hint(level int) {
 	case 2:
 		if len(r.pairs) > len(r.two) {
 			r.hintPairs()
+			return
+		}
+		for i := range r.pairs {
+			mem.Prefetch(unsafe.Pointer(r.pairs[i].ctl.dcqcn), 1)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestHotLines(t *testing.T) {
 		r := heldRNIC
 		for name, p := range map[string]unsafe.Pointer{
 			"RNIC.out": unsafe.Pointer(&r.out), "RNIC.port": unsafe.Pointer(&r.port[0].Port), "RNIC.fx": unsafe.Pointer(&r.fx),
-			"RNIC.two": unsafe.Pointer(&r.two), "QP": unsafe.Pointer(heldQP), "QP.Req": unsafe.Pointer(&heldQP.Req),
+			"RNIC.two": unsafe.Pointer(&r.two), "RNIC.np": unsafe.Pointer(&r.np), "QP": unsafe.Pointer(heldQP), "QP.Req": unsafe.Pointer(&heldQP.Req),
 		} {
 			if d := uintptr(p) % mem.Line; d != 0 {
 				t.Errorf("%s begins %d bytes behind the begin of a cache line", name, d)
@@ -32,6 +32,9 @@ func TestHotLines(t *testing.T) {
 	var r RNIC
 	if n := unsafe.Offsetof(r.port) + unsafe.Offsetof(r.port[0].pausedSince) - unsafe.Offsetof(r.out); n > 13*mem.Line {
 		t.Errorf("an RNIC's hot part takes %d bytes", n)
+	}
+	if n := unsafe.Offsetof(r.st) - unsafe.Offsetof(r.np); n != mem.Line-8 {
+		t.Errorf("what a mark touches takes %d bytes and 8", n)
 	}
 	if n := unsafe.Sizeof(pair{}); n != 2*mem.Line {
 		t.Errorf("a pair takes %d bytes", n)

@@ -56,6 +56,8 @@ type RNIC struct {
 	fx     qp.Effects
 	_      [24]byte
 	two    [2]pair // unless there are more
+	np     cc.NP   // a cache line with stats.ecnMarked
+	st     stats
 
 	plan *topology.Plan
 	idx  *Index
@@ -75,10 +77,8 @@ type RNIC struct {
 
 	mem   qp.Memory
 	cnt   qp.Counters
-	np    cc.NP
 	frame wire.Frame // the one that faults look at
 
-	st       stats
 	rec      []record.Record
 	recSeq   uint32
 	recLost  uint64
@@ -357,19 +357,20 @@ func (r *RNIC) TakeRecords(dst []record.Record) []record.Record {
 
 // stats are the RNIC's own counters beyond the transport's.
 type stats struct {
-	txPackets, rxPackets, txBytes, rxBytes     uint64 // follow from what moved, as originated and consumed do
-	rxPause, txPause, rxResume                 [8]uint64
-	rxPauseTime                                [8]clock.Duration
-	cnpSent, ecnMarked, cnpHandled, cnpIgnored uint64
-	icrc, discards                             uint64
-	rnrWaits, rnrLost                          uint64 // waits begun, ps asked for
-	drops                                      [report.NumReasons]uint64
-	rxDropped, lost, injected, rxInjected      [2]report.Count
-	originated, consumed, droppedIn            report.Count
-	txOther, rxOther                           report.Count // of these, not RoCE
-	cut                                        uint64       // bytes that faults took off frames on their way out
-	samples                                    report.Samples
-	latencies                                  report.Latencies
+	ecnMarked                              uint64
+	txPackets, rxPackets, txBytes, rxBytes uint64 // follow from what moved, as originated and consumed do
+	rxPause, txPause, rxResume             [8]uint64
+	rxPauseTime                            [8]clock.Duration
+	cnpSent, cnpHandled, cnpIgnored        uint64
+	icrc, discards                         uint64
+	rnrWaits, rnrLost                      uint64 // waits begun, ps asked for
+	drops                                  [report.NumReasons]uint64
+	rxDropped, lost, injected, rxInjected  [2]report.Count
+	originated, consumed, droppedIn        report.Count
+	txOther, rxOther                       report.Count // of these, not RoCE
+	cut                                    uint64       // bytes that faults took off frames on their way out
+	samples                                report.Samples
+	latencies                              report.Latencies
 }
 
 // derive fills in the counters that follow from the frames that went through

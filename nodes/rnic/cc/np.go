@@ -29,11 +29,12 @@ func ParseScope(s string) (Scope, error) {
 }
 
 // NP is the notification point of an RNIC: it decides which CE-marked packets
-// raise a CNP.
+// raise a CNP. It must not be copied after its first use.
 type NP struct {
 	Scope    Scope
 	Interval clock.Duration // least time between CNPs of one flow
 	last     []lastCNP      // by key
+	one      [1]lastCNP     // its place, until more are needed
 }
 
 // lastCNP is when a flow's last CNP was raised.
@@ -74,6 +75,9 @@ func (n *NP) of(k uint64) *lastCNP {
 		} else {
 			hi = m
 		}
+	}
+	if n.last == nil {
+		n.last = n.one[:0]
 	}
 	if lo == len(n.last) || n.last[lo].key != k {
 		n.last = slices.Insert(n.last, lo, lastCNP{k, -1})

@@ -54,7 +54,7 @@ func (d *DCQCN) ReadState(b []byte) ([]byte, error) {
 	d.rc, d.rt, d.alpha = clock.Rate(rc), clock.Rate(rt), uint64(alpha)
 	d.timer, d.period, d.cut = clock.Time(timer), clock.Time(period), clock.Time(cut)
 	d.pace = Pacer{Next: clock.Time(next), carry: carry, rate: clock.Rate(rate)}
-	d.active, d.marked = fl&1 != 0, fl&2 != 0
+	d.active, d.marked, d.full = fl&1 != 0, fl&2 != 0, d.rc == d.line
 	return b, nil
 }
 
