@@ -109,7 +109,7 @@ func (r *RNIC) live(c *QPContext, p *pair) {
 	q, s := &p.q.Req, &p.q.Resp
 	c.Used, c.State, c.Migration = true, p.q.State().String(), migNames[p.q.Migration()]
 	if p.q.OnAlternate() {
-		c.Path, c.Port = "alternate", r.ports[p.egress(r)].num
+		c.Path, c.Port = "alternate", r.ports[min(1, len(r.ports)-1)].num
 	}
 	c.AckExpiry, c.RNRUntil, c.RetryLeft, c.RNRLeft = q.AckDeadline(), q.RNRUntil(), q.RetriesLeft(), q.RNRRetriesLeft()
 	c.Una, c.Next, c.Max = uint32(q.Una()), uint32(q.Next()), uint32(q.Max())

@@ -11,31 +11,50 @@ import (
 // and what congestion control allows. DCQCN keeps a QP at line rate until its
 // first CNP, or its first loss where that lowers the rate, so its state exists only from then on.
 type control struct {
-	pace  cc.Pacer
-	rate  clock.Rate // from the workload, 0 = none
+	pace  *pace // nil = at any rate
 	dcqcn *cc.DCQCN
 	swift *cc.Swift
 }
 
-func (r *RNIC) newControl(p *pair) control {
-	c := control{}
+// pace is a rate that the workload asks for.
+type pace struct {
+	cc.Pacer
+	rate clock.Rate
+}
+
+func (r *RNIC) newControl(p *pair) {
+	c := &p.ctl
 	for _, i := range p.flows {
-		if f := r.flows[i].f; f.Rate > 0 && (c.rate == 0 || f.Rate < c.rate) {
-			c.rate = f.Rate
+		f := r.flows[i].f
+		if f.Rate > 0 && c.pace == nil {
+			c.pace = &pace{rate: f.Rate}
+		}
+		if f.Rate > 0 {
+			c.pace.rate = min(c.pace.rate, f.Rate)
 		}
 	}
 	if r.nic.Congestion == "swift" {
 		c.swift = new(cc.Swift)
 		c.swift.Init(r.swift)
 	}
-	return c
+	p.paced = *c != control{}
 }
 
 // nextSend is the earliest instant of the pair's next data packet, Never when
 // an acknowledgement must come first.
 func (p *pair) nextSend(now clock.Time) clock.Time {
+	if !p.paced {
+		return 0
+	}
+	return p.allowed(now)
+}
+
+func (p *pair) allowed(now clock.Time) clock.Time {
 	c := &p.ctl
-	t := c.pace.Next
+	t := clock.Time(0)
+	if c.pace != nil {
+		t = c.pace.Next
+	}
 	if c.dcqcn != nil {
 		t = max(t, c.dcqcn.NextSend(now, 0))
 	}
@@ -46,9 +65,15 @@ func (p *pair) nextSend(now clock.Time) clock.Time {
 }
 
 // onSend books a data frame of l bytes sent at now.
+func (p *pair) onSend(now clock.Time, l int64) {
+	if p.paced {
+		p.ctl.onSend(now, l)
+	}
+}
+
 func (c *control) onSend(now clock.Time, l int64) {
-	if c.rate != 0 {
-		c.pace.Sent(now, l, c.rate)
+	if c.pace != nil {
+		c.pace.Sent(now, l, c.pace.rate)
 	}
 	if c.dcqcn != nil {
 		c.dcqcn.OnSent(now, l)
@@ -66,23 +91,23 @@ func (r *RNIC) onCNP(now clock.Time, p *pair) bool {
 		return false
 	}
 	if c.dcqcn == nil {
-		r.reactionPoint(c)
+		r.reactionPoint(p)
 	}
 	c.dcqcn.OnFeedback(now, cc.Feedback{Kind: cc.CNP})
 	return true
 }
 
 // reactionPoint gives a QP the state of DCQCN, at line rate.
-func (r *RNIC) reactionPoint(c *control) {
-	c.dcqcn = new(cc.DCQCN)
-	c.dcqcn.Init(r.dcqcn, r.dev.Ports[0].Rate)
+func (r *RNIC) reactionPoint(p *pair) {
+	p.paced, p.ctl.dcqcn = true, new(cc.DCQCN)
+	p.ctl.dcqcn.Init(r.dcqcn, r.dev.Ports[0].Rate)
 }
 
 // feedback gives congestion control what a response or a loss told.
 func (r *RNIC) feedback(now clock.Time, p *pair) {
 	c, fx := &p.ctl, &r.fx
 	if fx.Loss && c.dcqcn == nil && r.nic.Congestion == "dcqcn" && r.dcqcn.SlowRestart {
-		r.reactionPoint(c)
+		r.reactionPoint(p)
 	}
 	if c.dcqcn != nil && fx.Loss {
 		c.dcqcn.OnFeedback(now, cc.Feedback{Kind: cc.Loss})
@@ -149,8 +174,12 @@ func (r *RNIC) marked(now clock.Time, p *pair) {
 }
 
 func (c *control) snapshot(w *snap.Writer) {
-	w.I64(int64(c.rate))
-	w.B = c.pace.AppendState(w.B)
+	p := c.pace
+	if p == nil {
+		p = &pace{}
+	}
+	w.I64(int64(p.rate))
+	w.B = p.AppendState(w.B)
 	w.Bool(c.dcqcn != nil)
 	if c.dcqcn != nil {
 		w.B = c.dcqcn.AppendState(w.B)
@@ -160,13 +189,17 @@ func (c *control) snapshot(w *snap.Writer) {
 	}
 }
 
-func (r *RNIC) restoreControl(s *snap.Reader, c *control) {
-	c.rate = clock.Rate(s.I64())
+func (r *RNIC) restoreControl(s *snap.Reader, p *pair) {
+	c := &p.ctl
+	w := &pace{rate: clock.Rate(s.I64())}
 	if s.Err == nil {
-		s.B, s.Err = c.pace.ReadState(s.B)
+		s.B, s.Err = w.ReadState(s.B)
+	}
+	if c.pace = nil; w.rate != 0 {
+		c.pace, p.paced = w, true
 	}
 	if s.Bool() && s.Err == nil {
-		r.reactionPoint(c)
+		r.reactionPoint(p)
 		s.B, s.Err = c.dcqcn.ReadState(s.B)
 	}
 	if c.swift != nil && s.Err == nil {

@@ -23,9 +23,7 @@ type faultState struct {
 	dead   bool
 	short  bool // a fault of receive queues or memory is active
 	d      *fault.Device
-	rx     rxBuffer
-	// injected counts frames that faults made on arrival, by port.
-	injected [2]report.Count
+	rx     *rxBuffer // there with d
 }
 
 func (s *faultState) init(r *RNIC) {
@@ -41,6 +39,7 @@ func (s *faultState) on(r *RNIC) *fault.Device {
 	if s.d == nil {
 		s.d = fault.NewDevice(r.plan, r.dev.ID, nil)
 		s.d.Emit = r.note
+		s.rx = new(rxBuffer)
 		s.rx.init(r)
 		s.rewire(r)
 	}
@@ -166,7 +165,7 @@ func (s *faultState) links(r *RNIC, now clock.Time) {
 	if dead && !s.dead {
 		s.breakQPs(r, now, nil)
 		r.failStreams(now)
-		r.cnps = r.cnps[:0]
+		r.cnps, r.cnpN = r.cnps[:0], 0
 		s.rx.clear(r, now)
 	}
 	s.dead = dead
@@ -301,7 +300,7 @@ func (s *faultState) forge(r *RNIC, now clock.Time, a *fault.Spec) {
 			r.pauseFrame(now, i, &f)
 			return
 		}
-		s.injected[i].Add(int(f.Len))
+		r.st.rxInjected[i].Add(int(f.Len))
 		r.accept(now, i, &f)
 		return
 	}
@@ -321,7 +320,7 @@ func (s *faultState) send(r *RNIC, now clock.Time, i int, p *txPort, f *wire.Fra
 	if f.Kind == wire.KindPFC {
 		return
 	}
-	r.st.sent[i].Add(int(f.Len))
+	r.moved.sent[i].Add(int(f.Len))
 	for range got.Extra {
 		r.st.injected[i].Add(int(f.Len))
 	}
@@ -335,7 +334,7 @@ func (s *faultState) send(r *RNIC, now clock.Time, i int, p *txPort, f *wire.Fra
 func (s *faultState) receive(r *RNIC, now clock.Time, i int, f *wire.Frame) bool {
 	got := s.d.In(now, r.ports[i].num, f)
 	for range got.Extra {
-		s.injected[i].Add(int(f.Len))
+		r.st.rxInjected[i].Add(int(f.Len))
 	}
 	if got.Drop == record.NoReason {
 		return !got.Keep
@@ -399,9 +398,9 @@ func (s *faultState) snapshot(r *RNIC, w *snap.Writer) {
 	for _, b := range []bool{s.pfcOff, s.ecnOff, s.dead} {
 		w.Bool(b)
 	}
-	for i := range s.injected {
-		w.U64(s.injected[i].Frames)
-		w.U64(s.injected[i].Bytes)
+	for _, c := range r.st.rxInjected {
+		w.U64(c.Frames)
+		w.U64(c.Bytes)
 	}
 	s.rx.snapshot(w)
 }
@@ -414,8 +413,8 @@ func (s *faultState) restore(r *RNIC, d *snap.Reader) {
 	for _, b := range []*bool{&s.pfcOff, &s.ecnOff, &s.dead} {
 		*b = d.Bool()
 	}
-	for i := range s.injected {
-		s.injected[i] = report.Count{Frames: d.U64(), Bytes: d.U64()}
+	for i := range r.st.rxInjected {
+		r.st.rxInjected[i] = report.Count{Frames: d.U64(), Bytes: d.U64()}
 	}
 	s.rx.restore(d)
 	if d.Err == nil {

@@ -13,19 +13,21 @@ import (
 // Fill adds the RNIC's part of the result as of end.
 func (r *RNIC) Fill(part *report.Part, end clock.Time) {
 	part.RNIC = r.Counters(end)
+	st := r.st
+	st.derive(&r.moved)
 	part.Drops = r.st.drops
 	part.Samples, part.Latencies = r.st.samples, r.st.latencies
 	part.Retransmitted = r.cnt.RetransmittedPackets
 	for i := range r.ports {
 		part.Links = append(part.Links, report.LinkCounts{
-			Port: r.ports[i].num, Sent: r.st.sent[i], Injected: r.st.injected[i], Lost: r.st.lost[i],
-			Delivered: r.st.delivered[i], RxDropped: r.st.rxDropped[i], RxInjected: r.faults.injected[i],
+			Port: r.ports[i].num, Sent: r.moved.sent[i], Injected: r.st.injected[i], Lost: r.st.lost[i],
+			Delivered: r.moved.delivered[i], RxDropped: r.st.rxDropped[i], RxInjected: r.st.rxInjected[i],
 		})
 		r.faults.fillHeld(&part.Links[len(part.Links)-1], i)
-		part.Balance.In = plus(part.Balance.In, r.st.delivered[i])
-		part.Balance.Out = plus(part.Balance.Out, r.st.sent[i])
+		part.Balance.In = plus(part.Balance.In, r.moved.delivered[i])
+		part.Balance.Out = plus(part.Balance.Out, r.moved.sent[i])
 	}
-	part.Balance.Originated, part.Balance.Consumed, part.Balance.Dropped = r.st.originated, r.st.consumed, r.st.droppedIn
+	part.Balance.Originated, part.Balance.Consumed, part.Balance.Dropped = st.originated, st.consumed, st.droppedIn
 	for i := range r.flows {
 		r.fillFlow(part, &r.flows[i])
 	}
@@ -53,7 +55,8 @@ func plus(a, b report.Count) report.Count {
 
 // Counters maps what was counted to the mlx5 names, as of end.
 func (r *RNIC) Counters(end clock.Time) *report.RNICCounters {
-	c, s := &r.cnt, &r.st
+	c, s := &r.cnt, r.st // a copy: several may ask at a time
+	s.derive(&r.moved)
 	out := &report.RNICCounters{
 		LocalAckTimeoutErr: c.LocalAckTimeoutErr, PacketSeqErr: c.PacketSeqErr, RNRNakRetryErr: c.RnrNakRetryErr,
 		ImpliedNakSeqErr: c.ImpliedNakSeqErr, TransportExceeded: c.TransportRetriesExc, RNRExceeded: c.RnrRetriesExc,

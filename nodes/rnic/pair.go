@@ -14,30 +14,34 @@ import (
 // pair is one end of a queue pair at this RNIC. The transport state exists only
 // once the QP was used.
 type pair struct {
-	q       *qp.QP
-	ctl     control // rate of what this end sends as data
-	id      int32   // in the plan, -1 = number not in use
-	peer    uint32
-	prio    uint8
-	asks    bool // this end is the requester
-	wakeAt  clock.Time
-	slot    int32   // place in the agenda, from 1; 0 = not in it
-	inRing  [2]bool // requester, responder on the data ring (or held)
-	inAck   bool
-	waits   bool    // counted in stats.respWaits
-	flows   []int32 // local flow numbers posted on it
-	died    bool    // ended by RETRY_EXC_ERR
-	heard   bool    // a NAK or RNR NAK came back
-	recvd   int64   // messages received here
+	// What each frame touches: a cache line.
+	q      *qp.QP
+	ctl    control // rate of what this end sends as data
+	wakeAt clock.Time
+	acked  int64
+	peer   uint32
+	slot   int32   // place in the agenda, from 1; 0 = not in it
+	inRing [2]bool // requester, responder on the data ring (or held)
+	inAck  bool
+	waits  bool // counted in RNIC.waits
+	prio   uint8
+	asks   bool // this end is the requester; nothing is ever posted at the other
+	free   bool // the number is not in use
+	paced  bool // ctl holds something
+
+	id      int32 // in the plan, -1 = number not in use
+	died    bool  // ended by RETRY_EXC_ERR
+	heard   bool  // a NAK or RNR NAK came back
+	recvd   int64 // messages received here
 	recvB   int64
 	recvAt  clock.Time
 	retrans uint64
-	acked   int64
+	flows   []int32 // local flow numbers posted on it
 }
 
 func (p *pair) init(plan *topology.Plan, k uint32, id int32) {
 	p.id, p.wakeAt = id, clock.Never
-	if id < 0 {
+	if p.free = id < 0; p.free {
 		return
 	}
 	q := &plan.QPs[id]
@@ -57,7 +61,7 @@ func (r *RNIC) use(i int32) *pair {
 	pq := &r.plan.QPs[p.id]
 	par, peer, other := r.ends(p)
 	p.prio = r.nic.PrioOf[pq.DSCP&63]
-	p.q = new(qp.QP)
+	p.q = newQP()
 	p.q.Init(qp.Params{
 		Cfg: r.config(p), Counters: &r.cnt, Memory: &r.mem,
 		QPN: FirstQPN + uint32(i), PeerQPN: other, Src: r.k, Dst: p.peer, SPort: pq.SPort, TOS: pq.DSCP<<2 | wire.ECT0,
@@ -67,13 +71,23 @@ func (r *RNIC) use(i int32) *pair {
 	if r.faults.short {
 		r.faults.dress(p)
 	}
-	p.ctl = r.newControl(p)
+	r.newControl(p)
 	return p
 }
 
-// egress is the index of the port that pair p sends on.
-func (p *pair) egress(r *RNIC) int {
-	if p.q.OnAlternate() && len(r.ports) > 1 {
+// newQP makes room for the transport state, at the begin of a cache line: the
+// allocator puts a word before an object of this size.
+func newQP() *qp.QP {
+	x := new(struct {
+		_ [56]byte
+		q qp.QP
+	})
+	return &x.q
+}
+
+// egress is the index of the port that pair p sends on, if there are two.
+func (p *pair) egress() int {
+	if p.q.OnAlternate() {
 		return 1
 	}
 	return 0
@@ -83,14 +97,33 @@ func (p *pair) egress(r *RNIC) int {
 // to date: completions, notes, posting, rings and the wake-up.
 func (r *RNIC) settle(now clock.Time, i int32, p *pair) {
 	fx := &r.fx
-	if len(fx.Notes) > 0 {
-		r.notes(now, p)
-	}
 	if fx.Acked > 0 {
 		if p.q.Config().Recovery != qp.GoBack0 { // it gives up what was acknowledged: messages count
 			r.lastProgress = now
 		}
 		p.acked += fx.Acked
+	}
+	if fx.Any || fx.Loss || fx.CNP || p.ctl.swift != nil {
+		r.follow(now, i, p)
+		return
+	}
+	if fx.Acked > 0 {
+		fx.Reset()
+	}
+	if p.asks || p.waits || !p.q.Resp.OwesAck() {
+		r.refresh(now, i, p)
+	} else if !p.inAck { // refresh comes to the same
+		p.inAck = true
+		r.acks.push(i)
+	}
+	r.trySend(now)
+}
+
+// follow is settle where more came of the call than an acknowledgement.
+func (r *RNIC) follow(now clock.Time, i int32, p *pair) {
+	fx := &r.fx
+	if len(fx.Notes) > 0 {
+		r.notes(now, p)
 	}
 	if len(fx.Recvs) > 0 {
 		r.received(now, p)
@@ -110,7 +143,8 @@ func (r *RNIC) settle(now clock.Time, i int32, p *pair) {
 	if cnp {
 		r.sendCNP(now, p)
 	}
-	r.kick(now, i, p)
+	r.refresh(now, i, p)
+	r.trySend(now)
 	for r.gated.n > 0 {
 		g := r.gated.pop()
 		fl := &r.flows[g]
@@ -118,12 +152,6 @@ func (r *RNIC) settle(now clock.Time, i int32, p *pair) {
 		r.postFlow(now, g, fl, q)
 		r.settle(now, fl.pair, q)
 	}
-}
-
-// kick puts what may send on the rings, arms the wake-up and dequeues.
-func (r *RNIC) kick(now clock.Time, i int32, p *pair) {
-	r.refresh(now, i, p)
-	r.trySend(now)
 }
 
 // enlist puts the pair's requester and responder on the rings they belong to.
@@ -153,42 +181,52 @@ func (r *RNIC) enlistResponse(now clock.Time, i int32, p *pair) {
 // refresh is enlist, and makes sure that the pair is looked at when its next
 // timer or its pace says so. The machines are asked once for both.
 func (r *RNIC) refresh(now clock.Time, i int32, p *pair) {
-	q := p.q
-	t := q.Req.Deadline()
-	if !p.inRing[sendReq] && !q.Req.Idle() {
-		if s := q.Req.Ready(now); s != clock.Never {
-			if s = max(s, p.nextSend(now)); s <= now {
-				p.inRing[sendReq] = true
-				r.data.push(i*senders + sendReq)
-			} else {
-				t = min(t, s)
+	q, t := p.q, clock.Never
+	if p.asks {
+		t = q.Req.Deadline()
+		if !p.inRing[sendReq] && !q.Req.Idle() {
+			if s := q.Req.Ready(now); s != clock.Never {
+				if s = max(s, p.nextSend(now)); s <= now {
+					p.inRing[sendReq] = true
+					r.data.push(i*senders + sendReq)
+				} else {
+					t = min(t, s)
+				}
 			}
 		}
 	}
-	rr := q.Resp.ResponseReady()
-	if rr <= now {
-		r.enlistResponse(now, i, p)
-		if !p.inRing[sendResp] && !p.inAck {
-			t = min(t, p.nextSend(now)) // a READ response that waits for its pace
-		}
-	} else {
-		t = min(t, rr)
-	}
-	if w := rr > now && rr != clock.Never; w != p.waits {
-		r.countWait(p, w)
+	if q.Serves() {
+		t = min(t, r.refreshResponse(now, i, p))
 	}
 	if t < p.wakeAt {
 		r.wakeUp(i, p, t)
 	}
 }
 
+// refreshResponse does the responder's part of refresh; it returns when it is
+// to be looked at again.
+func (r *RNIC) refreshResponse(now clock.Time, i int32, p *pair) clock.Time {
+	t := p.q.Resp.ResponseReady()
+	if w := t > now && t != clock.Never; w != p.waits {
+		r.countWait(p, w)
+	}
+	if t <= now {
+		r.enlistResponse(now, i, p)
+		if p.inRing[sendResp] || p.inAck {
+			return clock.Never
+		}
+		return p.nextSend(now) // a READ response that waits for its pace
+	}
+	return t
+}
+
 // countWait books that the pair's response waits for a timer, or no longer.
 func (r *RNIC) countWait(p *pair, w bool) {
 	p.waits = w
 	if w {
-		r.st.respWaits++
+		r.waits++
 	} else {
-		r.st.respWaits--
+		r.waits--
 	}
 }
 

@@ -18,63 +18,82 @@ import (
 	"github.com/rocemu/rocemu/topology"
 )
 
-// RNIC is one actor.
+// RNIC is one actor. What each frame touches stands first, by cache lines, and
+// has its queues, its port and its first two queue pairs inside, because a POD
+// of RNICs does not stay in a processor's caches: see [RNIC.Hint].
 type RNIC struct {
+	_ [56]byte // with the allocator's word before it: a cache line begins here
+
+	out   *actors.Outbox
+	nic   *topology.NIC
+	pairs []pair // by QPN - FirstQPN
+	ports []txPort
+
+	chain        actors.Chain
+	events       uint64
+	lastWork     clock.Time
+	lastProgress clock.Time
+	outstanding  int64
+	k            uint32
+	last         int32 // pair whose frame is being sent
+	pauses       bool  // some pause ran since the start: look for its end
+	gates        bool  // flows here wait for messages of others
+
+	data ring   // senders that may have a packet, in turn
+	acks ring   // pairs with an ACK, NAK or atomic response due
+	wake agenda // TCP: timers and pacing
+	cnpN int    // frames in cnps
+
+	pairWake wakes // pairs: timers and pacing
+	waits    int64 // responders with a response that waits for a timer
+
+	moved counts
+	start agenda // flows: starts, intervals
+
+	faults faultState
+	port   [1]txPort // unless there are more
+	_      [16]byte
+	fx     qp.Effects
+	_      [24]byte
+	two    [2]pair // unless there are more
+	np     cc.NP   // a cache line with stats.ecnMarked
+	st     stats
+
 	plan *topology.Plan
 	idx  *Index
 	dev  *topology.Device
-	nic  *topology.NIC
-	k    uint32
 
 	dcqcn   *cc.Params
 	swift   *cc.SwiftParams
 	adopted clock.Time            // when settings changed last, Never = not yet
 	cfgs    map[cfgKey]*qp.Config // of queue pairs, once settings changed
 
-	ports []txPort
-	chain actors.Chain
+	flows []flow  // that start here, in plan order
+	held  [8]ring // senders whose priority was paused at their turn
+	cnps  []wire.Frame
+	sinks []sink // TCP flows that end here, in plan order
+	gated ring   // flows whose gate opened during a call
+	udp   []report.RecvPart
 
-	pairs    []pair  // by QPN - FirstQPN
-	flows    []flow  // that start here, in plan order
-	data     ring    // senders that may have a packet, in turn
-	held     [8]ring // senders whose priority was paused at their turn
-	acks     ring    // pairs with an ACK, NAK or atomic response due
-	cnps     []wire.Frame
-	sinks    []sink // TCP flows that end here, in plan order
-	pairWake wakes  // pairs: timers and pacing
-	wake     agenda // TCP: timers and pacing
-	pauses   bool   // some pause ran since the start: look for its end
-	last     int32  // pair whose frame is being sent
-	gated    ring   // flows whose gate opened during a call
-	udp      []report.RecvPart
-	start    agenda // flows: starts, intervals
+	mem   qp.Memory
+	cnt   qp.Counters
+	frame wire.Frame // the one that faults look at
 
-	mem    qp.Memory
-	cnt    qp.Counters
-	np     cc.NP
-	fx     qp.Effects
-	out    *actors.Outbox
-	frame  wire.Frame // the one that is being sent
-	faults faultState
-
-	st       stats
 	rec      []record.Record
 	recSeq   uint32
 	recLost  uint64
 	findings []report.Finding
-
-	outstanding  int64
-	lastWork     clock.Time
-	lastProgress clock.Time
-	events       uint64
-	hops         uint64
 }
 
-// txPort is a port with what the RNIC keeps of it.
+// counts are the frames that went through each port; what else is counted of
+// every frame follows from them (see stats.derive).
+type counts struct{ sent, delivered [2]report.Count }
+
+// txPort is a port with what the RNIC keeps of it. The port begins a cache line.
 type txPort struct {
+	num    int
+	queued bool // a dequeue at FreeAt is due
 	port.Port
-	num         int
-	queued      bool // a dequeue at FreeAt is due
 	pausedSince [8]clock.Time
 }
 
@@ -99,11 +118,17 @@ const (
 func New(plan *topology.Plan, dev int32, idx *Index) *RNIC {
 	d := &plan.Devices[dev]
 	r := &RNIC{plan: plan, idx: idx, dev: d, nic: d.NIC, k: uint32(d.Num), chain: actors.NewChain(plan.Seed, d.Name)}
+	r.ports, r.pairs = r.port[:0], r.two[:]
 	for i := range d.Ports {
 		r.ports = append(r.ports, txPort{Port: port.New(&d.Ports[i], true), num: d.Ports[i].Num})
 	}
 	r.registerMemory()
-	r.pairs = make([]pair, len(idx.qps[r.k-1]))
+	n := len(idx.qps[r.k-1])
+	if n > len(r.two) {
+		r.pairs = make([]pair, n)
+	}
+	r.pairs, r.pairWake.h = r.pairs[:n], r.pairWake.few[:0]
+	r.gates = len(idx.gates[r.k-1]) > 0
 	for i, id := range idx.qps[r.k-1] {
 		r.pairs[i].init(plan, r.k, id)
 	}
@@ -180,21 +205,33 @@ func (r *RNIC) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st 
 
 // nextOwn is the earliest internal event and its class.
 func (r *RNIC) nextOwn() (clock.Time, clock.Class) {
-	at, class := r.start.next(), clock.ClassWork
-	t := min(r.wake.next(), r.pairWake.next())
-	if r.pauses || r.faults.d != nil {
-		t = r.nextTimer()
+	if r.pauses || r.faults.d != nil || len(r.ports) != 1 {
+		return r.nextOfAll()
 	}
-	if t <= at {
+	at, class := clock.Never, clock.ClassWork
+	if h := r.start.h; len(h) > 0 {
+		at = h[0].at
+	}
+	if h := r.pairWake.h; len(h) > 0 && h[0].at <= at {
+		at, class = h[0].at, clock.ClassTimer
+	}
+	if h := r.wake.h; len(h) > 0 && h[0].at <= at {
+		at, class = h[0].at, clock.ClassTimer
+	}
+	if p := &r.port[0]; p.queued && p.FreeAt() <= at {
+		at, class = p.FreeAt(), clock.ClassTxDone
+	}
+	return at, class
+}
+
+// nextOfAll is nextOwn with pauses, faults and any number of ports.
+func (r *RNIC) nextOfAll() (clock.Time, clock.Class) {
+	at, class := r.start.next(), clock.ClassWork
+	if t := r.nextTimer(); t <= at {
 		at, class = t, clock.ClassTimer
 	}
-	if len(r.ports) > 0 {
-		if p := &r.ports[0]; p.queued && p.FreeAt() <= at {
-			at, class = p.FreeAt(), clock.ClassTxDone
-		}
-	}
-	if len(r.ports) > 1 {
-		if p := &r.ports[1]; p.queued && p.FreeAt() <= at {
+	for i := range r.ports {
+		if p := &r.ports[i]; p.queued && p.FreeAt() <= at {
 			at, class = p.FreeAt(), clock.ClassTxDone
 		}
 	}
@@ -240,7 +277,7 @@ func (r *RNIC) holdEnd() clock.Time {
 // busy reports whether anything but waiting is left: requests, frames to send,
 // responses that a timer will release.
 func (r *RNIC) busy() bool {
-	return r.outstanding > 0 || r.data.n > 0 || r.acks.n > 0 || len(r.cnps) > 0 || r.anyHeld() || r.st.respWaits > 0
+	return r.outstanding > 0 || r.data.n > 0 || r.acks.n > 0 || r.cnpN > 0 || r.pauses && r.anyHeld() || r.waits > 0
 }
 
 func (r *RNIC) anyHeld() bool {
@@ -260,9 +297,15 @@ func (r *RNIC) report(st *actors.Status) {
 	}
 	st.NextFault = r.faults.nextFault()
 	st.LastWork, st.LastProgress = r.lastWork, r.lastProgress
-	st.Outstanding = r.outstanding + r.waiting()
-	st.Events, st.Hops = r.events, r.hops
+	st.Outstanding = r.outstanding
+	if r.gates {
+		st.Outstanding += r.waiting()
+	}
+	st.Events, st.Hops = r.events, r.hops()
 }
+
+// hops is the number of frames put on a cable, PFC apart.
+func (r *RNIC) hops() uint64 { return r.moved.sent[0].Frames + r.moved.sent[1].Frames }
 
 // workTimer is the earliest internal event that is work: periodic ones (PFC
 // refresh of a storm) are left out.
@@ -314,16 +357,34 @@ func (r *RNIC) TakeRecords(dst []record.Record) []record.Record {
 
 // stats are the RNIC's own counters beyond the transport's.
 type stats struct {
-	txPackets, rxPackets, txBytes, rxBytes     uint64
-	rxPause, txPause, rxResume                 [8]uint64
-	rxPauseTime                                [8]clock.Duration
-	cnpSent, ecnMarked, cnpHandled, cnpIgnored uint64
-	icrc, discards                             uint64
-	rnrWaits, rnrLost                          uint64 // waits begun, ps asked for
-	drops                                      [report.NumReasons]uint64
-	respWaits                                  int64 // responders with a response that waits for a timer
-	sent, delivered, rxDropped, lost, injected [2]report.Count
-	originated, consumed, droppedIn            report.Count
-	samples                                    report.Samples
-	latencies                                  report.Latencies
+	ecnMarked                              uint64
+	txPackets, rxPackets, txBytes, rxBytes uint64 // follow from what moved, as originated and consumed do
+	rxPause, txPause, rxResume             [8]uint64
+	rxPauseTime                            [8]clock.Duration
+	cnpSent, cnpHandled, cnpIgnored        uint64
+	icrc, discards                         uint64
+	rnrWaits, rnrLost                      uint64 // waits begun, ps asked for
+	drops                                  [report.NumReasons]uint64
+	rxDropped, lost, injected, rxInjected  [2]report.Count
+	originated, consumed, droppedIn        report.Count
+	txOther, rxOther                       report.Count // of these, not RoCE
+	cut                                    uint64       // bytes that faults took off frames on their way out
+	samples                                report.Samples
+	latencies                              report.Latencies
+}
+
+// derive fills in the counters that follow from the frames that went through
+// the ports.
+func (t *stats) derive(m *counts) {
+	t.originated, t.consumed = plus(m.sent[0], m.sent[1]), plus(m.delivered[0], m.delivered[1])
+	t.originated.Bytes += t.cut
+	t.txPackets, t.txBytes = t.originated.Frames-t.txOther.Frames, t.originated.Bytes-t.txOther.Bytes
+	t.rxPackets, t.rxBytes = t.consumed.Frames-t.rxOther.Frames, t.consumed.Bytes-t.rxOther.Bytes
+}
+
+// restored finds what derive needs in what it made.
+func (t *stats) restored(m *counts) {
+	t.cut = t.originated.Bytes - plus(m.sent[0], m.sent[1]).Bytes
+	t.txOther = report.Count{Frames: t.originated.Frames - t.txPackets, Bytes: t.originated.Bytes - t.txBytes}
+	t.rxOther = report.Count{Frames: t.consumed.Frames - t.rxPackets, Bytes: t.consumed.Bytes - t.rxBytes}
 }

@@ -12,8 +12,8 @@ import (
 func (r *RNIC) arrive(now clock.Time, num int, f *wire.Frame) {
 	r.events++
 	i := 0
-	for r.ports[i].num != num {
-		i++
+	if len(r.ports) > 1 {
+		i = r.portIndex(num)
 	}
 	if r.faults.wire && !r.faults.receive(r, now, i, f) {
 		return
@@ -23,20 +23,27 @@ func (r *RNIC) arrive(now clock.Time, num int, f *wire.Frame) {
 		return
 	}
 	r.lastWork = now
+	if f.Dst == r.k && f.Flags()&badFlags == 0 && r.faults.rx == nil {
+		r.deliver(now, i, f)
+		return
+	}
 	r.accept(now, i, f)
 }
+
+// badFlags are the damages that the RNIC drops a frame for.
+const badFlags = wire.FlagBadFCS | wire.FlagBadHdr | wire.FlagBadICRC
 
 // accept checks a frame and gives it to the receive buffer or the transport.
 func (r *RNIC) accept(now clock.Time, i int, f *wire.Frame) {
 	if f.Dst == r.k|altBit {
 		f.Src, f.Dst = f.Src&^altBit, r.k
 	}
-	if f.Flags()&(wire.FlagBadFCS|wire.FlagBadHdr|wire.FlagBadICRC) != 0 || f.Dst != r.k {
+	if f.Flags()&badFlags != 0 || f.Dst != r.k {
 		r.refuse(now, i, f)
 		return
 	}
-	if r.faults.rx.slow {
-		r.faults.rx.store(r, now, i, f)
+	if b := r.faults.rx; b != nil && b.slow {
+		b.store(r, now, i, f)
 		return
 	}
 	r.deliver(now, i, f)
@@ -44,10 +51,10 @@ func (r *RNIC) accept(now clock.Time, i int, f *wire.Frame) {
 
 // deliver hands a good frame to the transport.
 func (r *RNIC) deliver(now clock.Time, i int, f *wire.Frame) {
-	r.st.delivered[i].Add(int(f.Len))
-	r.st.consumed.Add(int(f.Len))
+	r.moved.delivered[i].Add(int(f.Len))
 	r.chain.Mix(now, uint64(f.Op())<<56|uint64(f.DstQPN())<<32|uint64(f.PSN()), uint64(f.Src)<<8|uint64(f.TOS))
 	if f.Kind > wire.KindCNP {
+		r.st.rxOther.Add(int(f.Len))
 		switch f.Kind {
 		case wire.KindUDP:
 			r.datagram(now, f)
@@ -56,33 +63,37 @@ func (r *RNIC) deliver(now clock.Time, i int, f *wire.Frame) {
 		}
 		return
 	}
-	r.st.rxPackets++
-	r.st.rxBytes += uint64(f.Len)
-	n := int32(f.DstQPN()) - FirstQPN
-	if n < 0 || int(n) >= len(r.pairs) || r.pairs[n].id < 0 || r.pairs[n].peer != f.Src {
-		return // no such QP: dropped silently (transport §1.2)
+	n := f.DstQPN() - FirstQPN
+	if int(n) >= len(r.pairs) {
+		return
 	}
 	p := &r.pairs[n]
-	if p.q == nil {
-		r.use(n)
+	if p.peer != f.Src || p.free {
+		return // no such QP: dropped silently (transport §1.2)
 	}
-	switch f.Kind {
-	case wire.KindCNP:
-		if !r.onCNP(now, p) {
-			r.st.cnpIgnored++
-			return
-		}
-		r.st.cnpHandled++
-		r.note(record.Record{At: now, Kind: record.CnpRecv, Src: f.Src, Dst: r.k, QPN: f.DstQPN()})
-		r.refresh(now, n, p)
+	if p.q == nil {
+		r.use(int32(n))
+	}
+	switch {
+	case f.Kind == wire.KindCNP:
+		r.cut(now, int32(n), p, f)
 		return
-	case wire.KindData:
-		if f.ECN() == wire.CE && !r.faults.ecnOff {
-			r.marked(now, p)
-		}
+	case f.Kind == wire.KindData && f.ECN() == wire.CE && !r.faults.ecnOff:
+		r.marked(now, p)
 	}
 	p.q.HandleFrame(now, f, i == 1, &r.fx)
-	r.settle(now, n, p)
+	r.settle(now, int32(n), p)
+}
+
+// cut gives a CNP to the reaction point.
+func (r *RNIC) cut(now clock.Time, n int32, p *pair, f *wire.Frame) {
+	if !r.onCNP(now, p) {
+		r.st.cnpIgnored++
+		return
+	}
+	r.st.cnpHandled++
+	r.note(record.Record{At: now, Kind: record.CnpRecv, Src: f.Src, Dst: r.k, QPN: f.DstQPN()})
+	r.refresh(now, n, p)
 }
 
 // refuse drops a damaged or misaddressed frame and says why.
@@ -154,6 +165,7 @@ func (r *RNIC) pauseFrame(now clock.Time, i int, f *wire.Frame) {
 			released = true
 		}
 	}
+	r.calm()
 	if released {
 		r.lastWork = now
 		r.trySend(now)
@@ -173,6 +185,7 @@ func (r *RNIC) sendCNP(now clock.Time, p *pair) {
 	var f wire.Frame
 	p.q.CNPFrame(&f, r.nic.CNPDSCP<<2|wire.ECT0)
 	r.cnps = append(r.cnps, f)
+	r.cnpN++
 	r.st.cnpSent++
 	r.note(record.Record{At: now, Kind: record.CnpSent, Src: p.peer, Dst: r.k, QPN: p.q.QPN()})
 	r.trySend(now)

@@ -113,14 +113,14 @@ func (b *rxBuffer) announce(r *RNIC, now clock.Time) {
 }
 
 func (b *rxBuffer) next() clock.Time {
-	if !b.slow {
+	if b == nil || !b.slow {
 		return clock.Never
 	}
 	return min(b.done, b.refresh)
 }
 
 func (b *rxBuffer) workNext() clock.Time {
-	if !b.slow {
+	if b == nil || !b.slow {
 		return clock.Never
 	}
 	return b.done

@@ -45,7 +45,7 @@ func (r *RNIC) Snapshot(w *snap.Writer) {
 		w.U64(*f.Get(&r.cnt))
 	}
 	w.B = r.np.AppendState(w.B)
-	r.st.snapshot(w)
+	r.st.snapshot(w, &r.moved, r.waits)
 	w.Bool(r.pauses)
 	w.U32(r.recSeq)
 	w.U64(r.recLost)
@@ -53,7 +53,7 @@ func (r *RNIC) Snapshot(w *snap.Writer) {
 	w.Time(r.lastWork)
 	w.Time(r.lastProgress)
 	w.U64(r.events)
-	w.U64(r.hops)
+	w.U64(r.hops())
 	w.Len(len(r.rec))
 	for i := range r.rec {
 		snapRecord(w, &r.rec[i])
@@ -89,6 +89,7 @@ func (r *RNIC) Restore(s *snap.Reader) error {
 		r.held[i].restore(s)
 	}
 	r.cnps = make([]wire.Frame, s.Len())
+	r.cnpN = len(r.cnps)
 	for i := range r.cnps {
 		s.Frame(&r.cnps[i])
 	}
@@ -106,13 +107,14 @@ func (r *RNIC) Restore(s *snap.Reader) error {
 	if s.Err == nil {
 		s.B, s.Err = r.np.ReadState(s.B)
 	}
-	r.st.restore(s)
+	r.waits = r.st.restore(s, &r.moved)
 	r.pauses = s.Bool()
 	r.recSeq = s.U32()
 	r.recLost = s.U64()
 	r.outstanding = s.I64()
 	r.lastWork, r.lastProgress = s.Time(), s.Time()
-	r.events, r.hops = s.U64(), s.U64()
+	r.events = s.U64()
+	s.U64() // hops: the frames sent
 	r.rec = make([]record.Record, s.Len())
 	for i := range r.rec {
 		restoreRecord(s, &r.rec[i])
@@ -162,7 +164,7 @@ func (r *RNIC) restorePairs(s *snap.Reader) error {
 		if s.B, s.Err = p.q.ReadState(s.B); s.Err != nil {
 			return s.Err
 		}
-		r.restoreControl(s, &p.ctl)
+		r.restoreControl(s, p)
 		p.wakeAt = s.Time()
 		for _, b := range []*bool{&p.inRing[0], &p.inRing[1], &p.inAck, &p.waits, &p.died, &p.heard} {
 			*b = s.Bool()
@@ -245,7 +247,7 @@ func (r *RNIC) restoreFlows(s *snap.Reader) {
 }
 
 // words lists the plain counters of st, for both directions.
-func (t *stats) words() []*uint64 {
+func (t *stats) words(m *counts) []*uint64 {
 	w := []*uint64{
 		&t.txPackets, &t.rxPackets, &t.txBytes, &t.rxBytes, &t.cnpSent, &t.ecnMarked, &t.cnpHandled, &t.cnpIgnored, &t.icrc, &t.discards,
 		&t.rnrWaits, &t.rnrLost,
@@ -256,8 +258,8 @@ func (t *stats) words() []*uint64 {
 	for i := range t.drops {
 		w = append(w, &t.drops[i])
 	}
-	for i := range t.sent {
-		for _, c := range []*report.Count{&t.sent[i], &t.delivered[i], &t.rxDropped[i], &t.lost[i], &t.injected[i]} {
+	for i := range m.sent {
+		for _, c := range []*report.Count{&m.sent[i], &m.delivered[i], &t.rxDropped[i], &t.lost[i], &t.injected[i]} {
 			w = append(w, &c.Frames, &c.Bytes)
 		}
 	}
@@ -267,14 +269,15 @@ func (t *stats) words() []*uint64 {
 	return w
 }
 
-func (t *stats) snapshot(w *snap.Writer) {
-	for _, v := range t.words() {
+func (t *stats) snapshot(w *snap.Writer, m *counts, waits int64) {
+	t.derive(m)
+	for _, v := range t.words(m) {
 		w.U64(*v)
 	}
 	for _, d := range t.rxPauseTime {
 		w.I64(int64(d))
 	}
-	w.I64(t.respWaits)
+	w.I64(waits)
 	w.Len(len(t.samples.Flow))
 	for i := range t.samples.Flow {
 		w.U32(uint32(t.samples.Flow[i]))
@@ -289,14 +292,15 @@ func (t *stats) snapshot(w *snap.Writer) {
 	}
 }
 
-func (t *stats) restore(s *snap.Reader) {
-	for _, v := range t.words() {
+func (t *stats) restore(s *snap.Reader, m *counts) (waits int64) {
+	for _, v := range t.words(m) {
 		*v = s.U64()
 	}
+	t.restored(m)
 	for i := range t.rxPauseTime {
 		t.rxPauseTime[i] = clock.Duration(s.I64())
 	}
-	t.respWaits = s.I64()
+	waits = s.I64()
 	t.samples, t.latencies = report.Samples{}, report.Latencies{}
 	for range s.Len() {
 		t.samples.Add(int32(s.U32()), s.Time(), s.Time(), report.Status(s.U8()))
@@ -304,6 +308,7 @@ func (t *stats) restore(s *snap.Reader) {
 	for range s.Len() {
 		t.latencies.Add(int32(s.U32()), clock.Duration(s.I64()))
 	}
+	return waits
 }
 
 func (a *agenda) snapshot(w *snap.Writer) {
@@ -322,7 +327,7 @@ func (a *agenda) restore(s *snap.Reader) {
 }
 
 func (q *ring) snapshot(w *snap.Writer) {
-	w.Len(q.n)
+	w.Len(int(q.n))
 	for i := range q.n {
 		w.U32(uint32(q.at(i)))
 	}

@@ -66,7 +66,7 @@ func (r *RNIC) received1(now clock.Time, id int32, f *wire.Frame) {
 	k.core = max(k.core, now.Add(h.StackLatency)).Add(cost)
 	k.cpu += cost
 	if k.wait.len() == 0 {
-		r.st.respWaits++
+		r.waits++
 	}
 	k.wait.push(arrived{
 		done: k.core, seq: wire.Unwrap(k.r.Next(), uint32(f.A)), n: n, sent: clock.Time(f.C),
@@ -98,7 +98,7 @@ func (r *RNIC) sinkWake(now clock.Time, d due) {
 		}
 		k.acks.push(a)
 		if k.wait.len() == 0 {
-			r.st.respWaits--
+			r.waits--
 		}
 	}
 	r.offerAck(i, k)

@@ -73,7 +73,10 @@ func (a *agenda) pop() due {
 // wakes is the agenda of pairs: at most one entry a pair, whose place the pair
 // knows, so that an entry moves instead of being left behind: ACK timers that
 // are armed again with every packet would pile up for their whole span.
-type wakes struct{ agenda }
+type wakes struct {
+	agenda
+	few [2]due // until more are needed
+}
 
 // wakeUp makes sure that pair i is looked at by t: it enters the agenda or
 // moves forward in it.
@@ -147,30 +150,38 @@ func (r *RNIC) restoreWakes(s *snap.Reader) error {
 	return nil
 }
 
-// ring is a FIFO of small ids that grows.
+// ring is a FIFO of small ids that grows. It must not be copied.
 type ring struct {
 	b    []int32
-	head int
-	n    int
+	head uint32
+	n    uint32
+	few  [4]int32 // until more are needed
 }
 
 func (r *ring) push(v int32) {
-	if r.n == len(r.b) {
-		big := make([]int32, max(8, 2*len(r.b)))
-		for i := range r.n {
-			big[i] = r.b[(r.head+i)&(len(r.b)-1)]
-		}
-		r.b, r.head = big, 0
+	if int(r.n) == len(r.b) {
+		r.grow()
 	}
-	r.b[(r.head+r.n)&(len(r.b)-1)] = v
+	r.b[int(r.head+r.n)&(len(r.b)-1)] = v
 	r.n++
 }
 
+func (r *ring) grow() {
+	b := r.few[:]
+	if r.n > 0 {
+		b = make([]int32, max(8, 2*len(r.b)))
+	}
+	for i := range r.n {
+		b[i] = r.at(i)
+	}
+	r.b, r.head = b, 0
+}
+
 func (r *ring) pop() int32 {
-	v := r.b[r.head]
-	r.head = (r.head + 1) & (len(r.b) - 1)
+	v := r.b[int(r.head)&(len(r.b)-1)]
+	r.head++
 	r.n--
 	return v
 }
 
-func (r *ring) at(i int) int32 { return r.b[(r.head+i)&(len(r.b)-1)] }
+func (r *ring) at(i uint32) int32 { return r.b[int(r.head+i)&(len(r.b)-1)] }

@@ -98,6 +98,11 @@ func (f *Frame) DstQPN() uint32 { return f.qpn & PSNMask }
 // SetOp sets opcode and destination QPN.
 func (f *Frame) SetOp(op Opcode, qpn uint32) { f.qpn = uint32(op)<<24 | qpn&PSNMask }
 
+// SetBTH sets opcode, destination QPN, sequence number and flags.
+func (f *Frame) SetBTH(op Opcode, qpn uint32, p PSN, x Flags) {
+	f.qpn, f.psn = uint32(op)<<24|qpn&PSNMask, uint32(x)<<24|uint32(p)&PSNMask
+}
+
 // PSN returns the 24-bit sequence number.
 func (f *Frame) PSN() PSN { return PSN(f.psn & PSNMask) }
 

@@ -75,18 +75,22 @@ const alphaOne = 1 << 30
 // DCQCN is the reaction point of one QP. A QP starts at line rate and keeps
 // no timers until its first CNP.
 type DCQCN struct {
+	// Each packet sent: a cache line.
+	pace   Pacer
 	p      *Params
-	line   clock.Rate
-	rc, rt clock.Rate
-	alpha  uint64
-	ts, bs int64 // expiries of timer and byte counter since the last cut
+	rc     clock.Rate
 	bytes  int64
 	timer  clock.Time // last expiry of the rate timer
+	active bool       // a CNP has come
+	marked bool       // mlx5: a CNP came in this alpha period
+	full   bool       // rc is the line's rate
+
+	line   clock.Rate
+	rt     clock.Rate
+	alpha  uint64
+	ts, bs int64      // expiries of timer and byte counter since the last cut
 	period clock.Time // last boundary of the alpha period
 	cut    clock.Time
-	pace   Pacer
-	active bool // a CNP has come
-	marked bool // mlx5: a CNP came in this alpha period
 }
 
 // SetParams replaces the parameters; rates, alpha and stages stay.
@@ -94,7 +98,7 @@ func (d *DCQCN) SetParams(p *Params) { d.p = p }
 
 // Init makes d a reaction point at line rate.
 func (d *DCQCN) Init(p *Params, line clock.Rate) {
-	*d = DCQCN{p: p, line: line, rc: line, rt: line, alpha: uint64(p.InitialAlpha) << 20}
+	*d = DCQCN{p: p, line: line, rc: line, rt: line, alpha: uint64(p.InitialAlpha) << 20, full: true}
 }
 
 // Rate returns the current rate, Target the target rate, at now.
@@ -129,7 +133,7 @@ func (d *DCQCN) OnSent(now clock.Time, l int64) {
 			d.increase()
 		}
 	}
-	if d.rc >= d.line {
+	if d.full {
 		d.pace = Pacer{}
 		return
 	}
@@ -198,7 +202,10 @@ func (d *DCQCN) lowered() clock.Rate {
 	return r
 }
 
-func (d *DCQCN) setRate(r clock.Rate) { d.rc = min(max(r, d.p.MinRate), d.line) }
+func (d *DCQCN) setRate(r clock.Rate) {
+	d.rc = min(max(r, d.p.MinRate), d.line)
+	d.full = d.rc == d.line
+}
 
 // restart resets timer, byte counter and stages after a cut.
 func (d *DCQCN) restart(now clock.Time) {
@@ -236,6 +243,7 @@ func (d *DCQCN) increase() {
 	}
 	d.rt = min(d.rt, d.line)
 	d.rc = min((d.rc+d.rt+1)/2, d.line)
+	d.full = d.rc == d.line
 }
 
 // decay runs the alpha periods up to now.

@@ -29,11 +29,18 @@ func ParseScope(s string) (Scope, error) {
 }
 
 // NP is the notification point of an RNIC: it decides which CE-marked packets
-// raise a CNP.
+// raise a CNP. It must not be copied after its first use.
 type NP struct {
 	Scope    Scope
 	Interval clock.Duration // least time between CNPs of one flow
-	last     map[uint64]clock.Time
+	last     []lastCNP      // by key
+	one      [1]lastCNP     // its place, until more are needed
+}
+
+// lastCNP is when a flow's last CNP was raised.
+type lastCNP struct {
+	key uint64
+	at  clock.Time
 }
 
 func (n *NP) key(qpn, own, peer uint32) uint64 {
@@ -51,23 +58,29 @@ func (n *NP) key(qpn, own, peer uint32) uint64 {
 // Mark reports whether a CE-marked packet for QP qpn, from RNIC peer to own,
 // raises a CNP now.
 func (n *NP) Mark(now clock.Time, qpn, own, peer uint32) bool {
-	if n.last == nil {
-		n.last = make(map[uint64]clock.Time)
-	}
-	k := n.key(qpn, own, peer)
-	if t, ok := n.last[k]; ok && now.Sub(t) < n.Interval {
+	l := n.of(n.key(qpn, own, peer))
+	if l.at >= 0 && now.Sub(l.at) < n.Interval {
 		return false
 	}
-	n.last[k] = now
+	l.at = now
 	return true
 }
 
-// keys returns the pacing keys in order: maps are never walked as they come.
-func (n *NP) keys() []uint64 {
-	ks := make([]uint64, 0, len(n.last))
-	for k := range n.last {
-		ks = append(ks, k)
+// of finds what is kept of a key; a new one has no instant yet.
+func (n *NP) of(k uint64) *lastCNP {
+	lo, hi := 0, len(n.last)
+	for lo < hi {
+		if m := int(uint(lo+hi) / 2); n.last[m].key < k {
+			lo = m + 1
+		} else {
+			hi = m
+		}
 	}
-	slices.Sort(ks)
-	return ks
+	if n.last == nil {
+		n.last = n.one[:0]
+	}
+	if lo == len(n.last) || n.last[lo].key != k {
+		n.last = slices.Insert(n.last, lo, lastCNP{k, -1})
+	}
+	return &n.last[lo]
 }

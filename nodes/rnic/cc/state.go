@@ -54,7 +54,7 @@ func (d *DCQCN) ReadState(b []byte) ([]byte, error) {
 	d.rc, d.rt, d.alpha = clock.Rate(rc), clock.Rate(rt), uint64(alpha)
 	d.timer, d.period, d.cut = clock.Time(timer), clock.Time(period), clock.Time(cut)
 	d.pace = Pacer{Next: clock.Time(next), carry: carry, rate: clock.Rate(rate)}
-	d.active, d.marked = fl&1 != 0, fl&2 != 0
+	d.active, d.marked, d.full = fl&1 != 0, fl&2 != 0, d.rc == d.line
 	return b, nil
 }
 
@@ -81,8 +81,8 @@ func (s *Swift) ReadState(b []byte) ([]byte, error) {
 // AppendState appends n's canonical state: its keys in order.
 func (n *NP) AppendState(b []byte) []byte {
 	b = appendWords(b, int64(len(n.last)))
-	for _, k := range n.keys() {
-		b = appendWords(b, int64(k), int64(n.last[k]))
+	for _, l := range n.last {
+		b = appendWords(b, int64(l.key), int64(l.at))
 	}
 	return b
 }
@@ -97,18 +97,18 @@ func (n *NP) ReadState(b []byte) ([]byte, error) {
 	if count < 0 || count > int64(len(b)/16) {
 		return b, errState
 	}
-	n.last = make(map[uint64]clock.Time, count)
+	n.last = make([]lastCNP, 0, count)
 	prev := uint64(0)
 	for i := int64(0); i < count; i++ {
 		var k, t int64
 		if b, err = readWords(b, &k, &t); err != nil {
 			return b, err
 		}
-		if i > 0 && uint64(k) <= prev {
+		if i > 0 && uint64(k) <= prev || t < 0 {
 			return b, errState
 		}
 		prev = uint64(k)
-		n.last[prev] = clock.Time(t)
+		n.last = append(n.last, lastCNP{prev, clock.Time(t)})
 	}
 	return b, nil
 }

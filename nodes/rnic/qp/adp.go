@@ -33,20 +33,22 @@ func DefaultADP() *ADP {
 // adpState is a QP's place in the adaptive schedule.
 type adpState struct {
 	spent clock.Duration // without progress
+	arms  uint32         // ACK timers started, for WindowT4
 	val   uint8
 	used  uint8 // expiries with val
 	rng   uint8
 	begun bool
 }
 
-func (s *adpState) init() { *s = adpState{} }
+func (s *adpState) init() { *s = adpState{arms: s.arms} }
 
 // timeout returns the adaptive timeout, at most limit.
-func (s *adpState) timeout(c *Context, limit clock.Duration) clock.Duration {
-	a := c.cfg.ADP
+func (s *adpState) timeout(r *Requester, limit clock.Duration) clock.Duration {
+	cfg := r.c.cfg
+	a := cfg.ADP
 	if !s.begun {
 		s.begun = true
-		x := clock.Mix(c.cfg.Seed^c.txKey, uint64(a.InitLow), 0x414450)
+		x := clock.Mix(cfg.Seed^r.key, uint64(a.InitLow), 0x414450)
 		s.val = a.InitLow + uint8(x%uint64(max(a.InitRange, 1)))
 		s.rng = a.NRanges
 	}

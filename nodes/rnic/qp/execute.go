@@ -97,6 +97,14 @@ func (p *Responder) write(now clock.Time, f *wire.Frame, fx *Effects) {
 	p.accept(now, 1, f)
 }
 
+// inside reports whether a WRITE's MIDDLE packet is what most are: full, and
+// not the one that should have been the last. What write then checks besides
+// holds for every MIDDLE.
+func (p *Responder) inside(f *wire.Frame) bool {
+	n := uint32(1) << p.c.mtuShift
+	return p.open == openWrite && uint32(f.Len) == wire.RoCEBase+n && f.B&3 == 0 && uint64(p.off)+uint64(n) < uint64(p.dlen)
+}
+
 func (p *Responder) begin(k openKind) { p.open, p.off, p.first = k, 0, p.epsn }
 
 // place verifies that the payload is the content of its place in the message.
@@ -114,7 +122,7 @@ func (p *Responder) finish(now clock.Time, v Verb, fl uint8, f *wire.Frame, fx *
 	if fl&(oImm|oInv) != 0 {
 		rc.Imm = f.D
 	}
-	fx.Recvs = append(fx.Recvs, rc)
+	fx.recv(rc)
 	p.open, p.off = openNone, 0
 	p.msn++
 	if cqe {
@@ -126,7 +134,7 @@ func (p *Responder) finish(now clock.Time, v Verb, fl uint8, f *wire.Frame, fx *
 func (p *Responder) accept(now clock.Time, n int64, f *wire.Frame) {
 	p.epsn += n
 	if f.Has(wire.FlagAckReq) {
-		p.ackSeq, p.ackAt = p.epsn-1, f.At.Add(-p.c.cfg.IngressHalf)
+		p.ackSeq, p.ackAt = p.epsn-1, f.At-clock.Time(p.c.cfg.IngressHalf)
 	}
 }
 
@@ -160,7 +168,7 @@ func (p *Responder) read(now clock.Time, f *wire.Frame, fx *Effects) {
 	mtu := uint64(p.c.cfg.MTU)
 	pk := max(1, (n+mtu-1)/mtu)
 	p.remember(resource{first: p.epsn, va: f.A, msg: p.msn, len: uint32(n), rkey: key, npkt: uint32(pk), op: wire.ReadRequest}, f)
-	fx.Recvs = append(fx.Recvs, Recv{Bytes: uint32(n), SSN: uint32(p.msn), Verb: Read})
+	fx.recv(Recv{Bytes: uint32(n), SSN: uint32(p.msn), Verb: Read})
 	p.epsn += int64(pk)
 	p.msn++
 }
@@ -189,7 +197,7 @@ func (p *Responder) atomic(now clock.Time, f *wire.Frame, fx *Effects) {
 		p.c.mem.SetWord(f.A, f.B)
 	}
 	p.remember(resource{first: p.epsn, va: f.A, msg: p.msn, orig: old, npkt: 1, op: f.Op()}, f)
-	fx.Recvs = append(fx.Recvs, Recv{Bytes: 8, SSN: uint32(p.msn), Verb: v})
+	fx.recv(Recv{Bytes: 8, SSN: uint32(p.msn), Verb: v})
 	p.epsn++
 	p.msn++
 }
@@ -228,7 +236,7 @@ func (p *Responder) nakError(now clock.Time, syn uint8, st Status, fx *Effects) 
 func (p *Responder) fault(now clock.Time, st Status, fx *Effects) {
 	if p.open == openSend {
 		p.c.cnt.RespCQEError++
-		fx.Recvs = append(fx.Recvs, Recv{Bytes: p.off, SSN: uint32(p.msn), Verb: Send, Status: st, CQE: true})
+		fx.recv(Recv{Bytes: p.off, SSN: uint32(p.msn), Verb: Send, Status: st, CQE: true})
 	}
 	p.open = openNone
 	p.c.toErr(now, st, fx)
@@ -284,11 +292,11 @@ func (p *Responder) settle(now clock.Time) {
 		p.rq += p.rqDone
 		p.rqDone = 0
 	}
-	for p.rqHead < len(p.reposts) && p.reposts[p.rqHead].at <= now {
+	for int(p.rqHead) < len(p.reposts) && p.reposts[p.rqHead].at <= now {
 		p.rq += p.reposts[p.rqHead].n
 		p.rqHead++
 	}
-	if p.rqHead == len(p.reposts) {
+	if int(p.rqHead) == len(p.reposts) {
 		p.reposts, p.rqHead = p.reposts[:0], 0
 	}
 }

@@ -20,9 +20,9 @@ func (c *Context) OnAlternate() bool    { return c.alt }
 // stampM sets the M bit that frames of this end carry: 1 iff MIGRATED, on
 // NICs that send it at all.
 func (c *Context) stampM() {
-	c.tmpl.Clear(wire.FlagM)
+	c.bth = 0
 	if c.mig == Migrated && c.cfg.MBit {
-		c.tmpl.Set(wire.FlagM)
+		c.bth = wire.FlagM
 	}
 }
 

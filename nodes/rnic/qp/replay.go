@@ -179,12 +179,10 @@ func (p *Responder) NextResponse(now clock.Time, f *wire.Frame) bool {
 }
 
 func (p *Responder) buildAck(f *wire.Frame, seq int64, at clock.Time) {
-	*f = p.c.tmpl
-	f.SetOp(wire.Acknowledge, f.DstQPN())
-	f.SetPSN(p.wire(seq))
+	p.c.frame(f, wire.KindAck, wire.Acknowledge, p.wire(seq))
 	f.SetAETH(p.syndrome(), p.MSN())
 	p.acks++
-	f.Kind, f.Len, f.A, f.Index = wire.KindAck, wire.AckFrame, uint64(at), p.acks
+	f.Len, f.A, f.Index = wire.AckFrame, uint64(at), p.acks
 }
 
 func (p *Responder) buildNak(f *wire.Frame) {
@@ -211,9 +209,8 @@ func (p *Responder) syndrome() uint8 {
 
 // respond builds the next packet of resource x.
 func (p *Responder) respond(x *resource, f *wire.Frame) {
-	*f = p.c.tmpl
 	seq := x.first + int64(x.k)
-	f.SetPSN(p.wire(seq))
+	p.c.frame(f, wire.KindData, 0, p.wire(seq))
 	f.SetAETH(p.syndrome(), p.MSN())
 	f.Index, f.A = x.idx+x.k+1, uint64(x.at)
 	if x.k < x.sentK {
@@ -260,7 +257,6 @@ func (p *Responder) readPacket(x *resource, f *wire.Frame) {
 	if op == wire.ReadRespMiddle {
 		f.A, f.D = 0, 0
 	}
-	f.Kind = wire.KindData
 	f.SetOp(op, f.DstQPN())
 	f.B, f.C = uint64(n), tag(p.c.rxKey^readSalt, x.msg, off)
 	f.Len = uint16(wire.RoCELen(op, int(n)))

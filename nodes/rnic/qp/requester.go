@@ -7,22 +7,24 @@ import (
 	"github.com/rocemu/rocemu/nodes/wire"
 )
 
-// wqe is a posted work request as a range of PSNs.
+// wqe is a posted work request as a range of PSNs. Its first half is what every
+// packet needs.
 type wqe struct {
-	id    uint64
-	va    uint64
-	a, b  uint64 // swap or add, compare
 	first int64  // sequence number of its first PSN
 	ssn   uint64 // message number on the QP, from 0
-	start clock.Time
-	len   uint32
 	npkt  uint32 // PSNs it takes; 0 = refused at post
+	len   uint32
 	idx   uint32 // psn_index of its first packet
-	rkey  uint32
-	imm   uint32
 	verb  Verb
 	flags uint8
 	bad   Status
+
+	va    uint64
+	a, b  uint64 // swap or add, compare
+	id    uint64
+	start clock.Time
+	rkey  uint32
+	imm   uint32
 }
 
 const (
@@ -44,56 +46,59 @@ type pass struct {
 // 64 bits counted from the initial PSN, so that order is plain comparison:
 // una ≤ nxt ≤ max ≤ post.
 type Requester struct {
-	c    *Context
-	ring []wqe // power of two; head is the oldest not completed
-	head uint32
-	n    uint32
-	cur  uint32 // offset from head of the request that holds nxt
+	// Each packet sent or acknowledged: three cache lines.
+	c    *QP
+	ring []wqe  // power of two; head is the oldest not completed
+	key  uint64 // content identity of this end's requests
+	una  int64  // oldest unacknowledged
+	nxt  int64  // next to send
+	max  int64  // highest sent + 1
 
-	una  int64 // oldest unacknowledged
-	nxt  int64 // next to send
-	max  int64 // highest sent + 1
-	sr   int64 // selective repeat: this packet is to be sent again while it is una
-	from int64 // una that progress has accounted for
-	high int64 // highest una ever: what counts as progress
+	head    uint32
+	n       uint32
+	cur     uint32 // offset from head of the request that holds nxt
+	psn0    wire.PSN
+	sr      int64      // selective repeat: this packet is to be sent again while it is una
+	rnr     clock.Time // no packet before this
+	ack     clock.Time // local ACK timer, Never = stopped
+	sampAt  clock.Time
+	sampSeq int64
+
+	rdmar    bool // a READ or atomic was restarted: only its answer counts
+	probe    bool // one packet is sent and awaited
+	probed   bool
+	noCredit bool // credit control is off
+	retry    uint8
+	rnrLeft  uint8
+	cause    NoteKind // of the last rewind
+	reactTo  NoteKind
+
+	react clock.Time // a rewind waits for the NIC's reaction latency
+	from  int64      // una that progress has accounted for
+	high  int64      // highest una ever: what counts as progress
+	ackT  clock.Duration
+	one   [1]wqe // the ring, until more are needed
+
 	post int64 // next to allocate
 	ssn  uint64
 	lsn  uint64 // credit limit, a message number from 1
-	psn0 wire.PSN
 	idx  uint32 // next psn_index - 1
+	rd   uint32 // READs and atomics in flight
 
 	passes   []pass // finished retransmission passes that still matter
 	passFrom int64  // the pass under way runs from here
 	passEnd  int64  // to here: the max at its rewind
 
-	ack     clock.Time // local ACK timer, Never = stopped
-	ackT    clock.Duration
-	react   clock.Time // a rewind waits for the NIC's reaction latency
-	rnr     clock.Time // no packet before this
-	sampAt  clock.Time
-	sampSeq int64
-	early   clock.Duration // bug injector: waits this after RNR; -1 off
-	arms    uint32
-	rd      uint32 // READs and atomics in flight
-	adp     adpState
-
-	retry    uint8
-	rnrLeft  uint8
-	cause    NoteKind // of the last rewind
-	reactTo  NoteKind
-	rdmar    bool // a READ or atomic was restarted: only its answer counts
-	probe    bool // one packet is sent and awaited
-	probed   bool
-	noCredit bool // credit control is off
-	drained  bool
+	early clock.Duration // bug injector: waits this after RNR; -1 off
+	adp   adpState
 }
 
-func (r *Requester) init(c *Context, psn0 wire.PSN) {
+func (r *Requester) init(c *QP, psn0 wire.PSN) {
 	*r = Requester{
 		c: c, psn0: psn0, ack: clock.Never, react: clock.Never, early: -1, sampSeq: unset, sr: unset,
-		retry: c.cfg.RetryCnt, rnrLeft: c.cfg.RNRRetry, noCredit: !c.cfg.Credits,
+		key: contentKey(c.src, c.qpn), retry: c.cfg.RetryCnt, rnrLeft: c.cfg.RNRRetry, noCredit: !c.cfg.Credits,
 	}
-	r.adp.init()
+	c.drained = false
 }
 
 func (r *Requester) at(i uint32) *wqe { return &r.ring[(r.head+i)&uint32(len(r.ring)-1)] }
@@ -142,7 +147,7 @@ func (r *Requester) Post(now clock.Time, wr *WR, fx *Effects) bool {
 	w := r.at(r.n)
 	r.fill(w, wr)
 	r.n++
-	r.drained = false
+	r.c.drained = false
 	if st == StateErr {
 		r.flush(now, fx)
 	} else if r.n == 1 && w.bad != Success {
@@ -189,7 +194,10 @@ func (r *Requester) fill(w *wqe, wr *WR) {
 }
 
 func (r *Requester) grow() {
-	ring := make([]wqe, max(2*len(r.ring), 1))
+	ring := r.one[:]
+	if r.n > 0 {
+		ring = make([]wqe, 2*len(r.ring))
+	}
 	for i := uint32(0); i < r.n; i++ {
 		ring[i] = *r.at(i)
 	}
@@ -202,6 +210,7 @@ func (r *Requester) pop(now clock.Time, st Status, fx *Effects) *Completion {
 	if w.verb >= Read && w.npkt > 0 && r.nxt >= w.end() && r.rd > 0 {
 		r.rd--
 	}
+	fx.Any = true
 	fx.Done = append(fx.Done, Completion{
 		ID: w.id, FirstTx: w.start, Bytes: w.len, SSN: uint32(w.ssn), Verb: w.verb,
 		Status: st, Signalled: w.flags&wUnsignalled == 0 || st != Success, Retrans: w.flags&wRetrans != 0,
@@ -244,12 +253,12 @@ func (r *Requester) stop() {
 }
 
 func (r *Requester) checkDrained(fx *Effects) {
-	if r.c.state != StateSQD || r.drained || r.una != r.max {
+	if r.c.state != StateSQD || r.c.drained || r.una != r.max {
 		return
 	}
 	if r.n > 0 && r.at(0).first != r.una {
 		return // a begun message is to be finished
 	}
-	r.drained = true
+	r.c.drained = true
 	fx.note(Note{Kind: NoteDrained})
 }

@@ -66,48 +66,48 @@ const (
 // Responder is the receiving half of a QP. Sequence numbers are counted in 64
 // bits from the initial PSN, as in Requester.
 type Responder struct {
-	c     *Context
-	epsn  int64
-	psn0  wire.PSN
-	msn   uint64 // messages completed; the AETH's MSN is its low 24 bits
-	first int64  // sequence number of the open message's first packet
+	// Each packet received or answered: a cache line and a half.
+	c      *QP
+	epsn   int64
+	msn    uint64 // messages completed; the AETH's MSN is its low 24 bits
+	ackSeq int64  // pending positive ACK, unset = none
+	ackAt  clock.Time
+	nakAt  clock.Time // pending NAK or RNR leaves then, Never = none
+	psn0   wire.PSN
+	off    uint32 // bytes of the open message placed
+	dlen   uint32 // open WRITE
+	acks   uint32 // ordinals of what was sent
 
-	va   uint64 // open WRITE
-	off  uint32 // bytes of the open message placed
-	dlen uint32
-	rkey uint32
+	pending uint32 // resources to be answered
+	robN    int32  // packets in rob
+	open    openKind
+	nak     nakState
+	nakSyn  uint8
+	short   Shortage
+	rkey    uint32
+	first   int64  // sequence number of the open message's first packet
+	va      uint64 // open WRITE
 
 	rq      int32 // receives posted
 	rqDone  int32 // consumed, waiting for their batch
 	reposts []repost
-	rqHead  int
 
-	ring    []resource
-	head    uint32 // resources accepted
-	pending uint32 // of them to be answered
-	low     uint32 // the first of those
-	respIdx uint32 // psn_index of the data stream
-	passes  []pass
-
-	ackSeq   int64 // pending positive ACK, unset = none
-	ackAt    clock.Time
-	nakAt    clock.Time // pending NAK or RNR leaves then, Never = none
 	nakPSN   int64
 	rnrUntil clock.Time
-	acks     uint32 // ordinals of what was sent
 	naks     uint32
 	rnrs     uint32
+	rqHead   int32 // first of reposts
 
-	rob  []wire.Frame // selective repeat: packets beyond the gap, by sequence number
-	robN int
+	head    uint32 // resources accepted
+	low     uint32 // the first of those to be answered
+	respIdx uint32 // psn_index of the data stream
+	ring    []resource
+	passes  []pass
 
-	open   openKind
-	nak    nakState
-	nakSyn uint8
-	short  Shortage
+	rob []wire.Frame // selective repeat: packets beyond the gap, by sequence number
 }
 
-func (p *Responder) init(c *Context, psn0 wire.PSN) {
+func (p *Responder) init(c *QP, psn0 wire.PSN) {
 	*p = Responder{c: c, psn0: psn0, rq: int32(c.cfg.RecvQueue), ackSeq: unset, nakAt: clock.Never}
 }
 
@@ -127,6 +127,7 @@ func (p *Responder) PostRecv(n int) { p.rq += int32(n) }
 
 // HandleRequest takes a request packet that arrived at now (transport §2.4).
 func (p *Responder) HandleRequest(now clock.Time, f *wire.Frame, fx *Effects) {
+	p.c.serves = true
 	if st := p.c.state; st < StateRTR || st == StateErr {
 		return
 	}
@@ -169,6 +170,7 @@ func (p *Responder) seqNak(now clock.Time, f *wire.Frame, fx *Effects) {
 
 func (p *Responder) queueNak(at clock.Time, syn uint8, fx *Effects) {
 	p.nakAt, p.nakPSN, p.nakSyn = at, p.epsn, syn
+	p.c.serves = true
 	if syn>>5 != 1 {
 		fx.note(Note{Kind: NoteNakSent, PSN: uint32(p.wire(p.epsn)), Reason: syn})
 	}
@@ -184,6 +186,9 @@ func (p *Responder) expected(now clock.Time, f *wire.Frame, fx *Effects) {
 		p.nak = nakNone
 	}
 	switch op := f.Op(); {
+	case op == wire.WriteMiddle && p.inside(f):
+		p.place(now, 1<<p.c.mtuShift, f, fx)
+		p.accept(now, 1, f)
 	case op <= wire.SendOnlyImm, op == wire.SendLastInv, op == wire.SendOnlyInv:
 		p.send(now, f, fx)
 	case op <= wire.WriteOnlyImm:

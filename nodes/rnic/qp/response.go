@@ -57,7 +57,12 @@ func (r *Requester) acknowledge(now clock.Time, e int64, f *wire.Frame, fx *Effe
 	if !pos {
 		upTo = e - 1
 	}
-	lost := r.ackTo(now, upTo, pos, f, fx)
+	lost := false
+	if w := r.at(0); pos && w.verb < Read && e+1 < w.end() && r.c.cfg.Recovery != GoBack0 {
+		r.una = e + 1 // inside the oldest request: what most are
+	} else {
+		lost = r.ackTo(now, upTo, pos, f, fx)
+	}
 	if pos && !lost {
 		r.credit(f)
 		r.sample(now, e, f, fx)
@@ -155,7 +160,7 @@ func (r *Requester) readResponse(now clock.Time, e int64, f *wire.Frame, fx *Eff
 		r.fail(now, LocLenErr, fx)
 		return
 	}
-	if f.C != tag(r.c.txKey^readSalt, w.ssn, off) {
+	if f.C != tag(r.key^readSalt, w.ssn, off) {
 		r.c.integrity(w.ssn, off, f, fx)
 	}
 	r.una = e + 1
@@ -195,13 +200,14 @@ func (r *Requester) progress(now clock.Time, fx *Effects) bool {
 	if r.una <= r.from {
 		return true
 	}
+	cfg := r.c.cfg
 	fx.Acked += r.una - r.from
 	r.from = r.una
 	if r.una > r.high {
 		r.high = r.una
-		r.retry, r.rnrLeft = r.c.cfg.RetryCnt, r.c.cfg.RNRRetry
-		if r.c.cfg.ADP != nil {
-			r.adp.progress(r.c.cfg.ADP)
+		r.retry, r.rnrLeft = cfg.RetryCnt, cfg.RNRRetry
+		if cfg.ADP != nil {
+			r.adp.progress(cfg.ADP)
 		}
 	}
 	r.probe, r.probed = false, false

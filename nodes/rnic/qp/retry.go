@@ -24,23 +24,32 @@ func (r *Requester) OnTimeout(now clock.Time, fx *Effects) {
 
 // arm starts the ACK timer at from.
 func (r *Requester) arm(from clock.Time) {
-	t := r.c.cfg.Timeout
-	if r.c.alt && r.c.cfg.AltTimeout > 0 {
-		t = r.c.cfg.AltTimeout
+	cfg := r.c.cfg
+	t := cfg.Timeout
+	if r.c.alt && cfg.AltTimeout > 0 {
+		t = cfg.AltTimeout
 	}
 	if t == 0 {
 		r.ack = clock.Never
 		return
 	}
-	if r.c.cfg.ADP != nil {
-		t = r.adp.timeout(r.c, t)
-	}
-	if r.c.cfg.WindowT4 {
-		r.arms++
-		x := clock.Mix(r.c.cfg.Seed^r.c.txKey, uint64(r.arms), 0x4154)
-		t += clock.Duration(x % uint64(3*t+1))
+	if cfg.ADP != nil || cfg.WindowT4 {
+		t = r.drawn(cfg, t)
 	}
 	r.ack, r.ackT = from.Add(t), t
+}
+
+// drawn is the timeout of a device that does not wait for t exactly.
+func (r *Requester) drawn(cfg *Config, t clock.Duration) clock.Duration {
+	if cfg.ADP != nil {
+		t = r.adp.timeout(r, t)
+	}
+	if cfg.WindowT4 {
+		r.adp.arms++
+		x := clock.Mix(cfg.Seed^r.key, uint64(r.adp.arms), 0x4154)
+		t += clock.Duration(x % uint64(3*t+1))
+	}
+	return t
 }
 
 // expire is the local ACK timeout: resend from una, one retry less. The timer

@@ -27,6 +27,16 @@ var opOf = [verbs][4]wire.Opcode{
 // far as the transport is concerned: now or before, later while an RNR wait
 // runs, Never while only an event (post, response, timer) can change that.
 func (r *Requester) Ready(now clock.Time) clock.Time {
+	if r.c.state == StateRTS && r.sr != r.una && r.cur < r.n && !r.probe {
+		// Most are in the midst of a SEND or WRITE.
+		if w := r.at(r.cur); w.verb < Read && r.nxt != w.first && w.npkt != 0 && r.nxt-r.una < r.window() {
+			return r.rnr
+		}
+	}
+	return r.ready()
+}
+
+func (r *Requester) ready() clock.Time {
 	if st := r.c.state; st != StateRTS && st != StateSQD {
 		return clock.Never
 	}
@@ -43,16 +53,22 @@ func (r *Requester) Ready(now clock.Time) clock.Time {
 	return r.rnr
 }
 
+// window is the most PSNs unacknowledged.
+func (r *Requester) window() int64 {
+	k := int64(r.c.cfg.PSNWindow)
+	if uint64(k-1) >= wire.MaxOutstanding {
+		k = wire.MaxOutstanding
+	}
+	return k
+}
+
 // Idle reports that nothing is to be sent whatever the time: all requests posted
 // were sent. A cheap test before Ready.
 func (r *Requester) Idle() bool { return r.cur >= r.n && r.sr != r.una }
 
 // allowed reports whether the packet at nxt, of w, fits windows and order.
 func (r *Requester) allowed(w *wqe) bool {
-	limit := int64(wire.MaxOutstanding)
-	if k := int64(r.c.cfg.PSNWindow); k > 0 && k < limit {
-		limit = k
-	}
+	limit := r.window()
 	if w.verb < Read {
 		if r.nxt-r.una >= limit || w.npkt == 0 {
 			return false
@@ -84,15 +100,15 @@ func (r *Requester) NextPacket(now clock.Time, f *wire.Frame) bool {
 	if r.Ready(now) > now {
 		return false
 	}
-	*f = r.c.tmpl
+	seq := r.nxt
 	if r.sr == r.una {
-		w := r.at(0)
-		r.build(w, r.una, now, f)
-		r.addPass(r.una, r.una+1)
+		seq = r.una
+		r.build(r.at(0), seq, now, f)
+		r.addPass(seq, seq+1)
 		r.sr = unset
 	} else {
 		w := r.at(r.cur)
-		r.build(w, r.nxt, now, f)
+		r.build(w, seq, now, f)
 		r.advance(w)
 	}
 	if r.probe {
@@ -103,20 +119,21 @@ func (r *Requester) NextPacket(now clock.Time, f *wire.Frame) bool {
 		r.arm(now)
 	}
 	if r.sampSeq < 0 && f.Iter == 1 && f.Has(wire.FlagAckReq) {
-		r.sampSeq, r.sampAt = r.una+int64(f.PSN().Diff(r.wire(r.una))), now
+		r.sampSeq, r.sampAt = seq, now
 	}
 	return true
 }
 
 // advance moves nxt past the packet just built.
 func (r *Requester) advance(w *wqe) {
+	end := w.end()
 	if w.verb >= Read {
 		r.rd++
-		r.nxt = w.end()
+		r.nxt = end
 	} else {
 		r.nxt++
 	}
-	if r.nxt == w.end() {
+	if r.nxt == end {
 		r.cur++
 	}
 	if r.nxt > r.max {
@@ -126,8 +143,13 @@ func (r *Requester) advance(w *wqe) {
 	}
 }
 
-// build fills f with the packet of w at sequence number seq.
+// build fills f with the packet of w at sequence number seq. Of a SEND or WRITE,
+// B is the RETH's second half, or the payload length where there is no RETH.
 func (r *Requester) build(w *wqe, seq int64, now clock.Time, f *wire.Frame) {
+	if w.verb >= Read {
+		r.buildRead(w, seq, now, f)
+		return
+	}
 	k := uint32(seq - w.first)
 	pos := 0
 	if k == 0 {
@@ -138,35 +160,15 @@ func (r *Requester) build(w *wqe, seq int64, now clock.Time, f *wire.Frame) {
 	}
 	off := k << r.c.mtuShift
 	op := opOf[w.verb][pos]
-	f.Kind = wire.KindData
-	f.SetOp(op, f.DstQPN())
-	f.SetPSN(r.wire(seq))
+	r.c.frame(f, wire.KindData, op, r.wire(seq))
 	f.Index = w.idx + k + 1
 	r.ackReq(w, seq, pos, f)
 	if seq < r.max {
-		f.Iter = r.iteration(seq)
-		r.c.cnt.RetransmittedPackets++
-		w.flags |= wRetrans
+		r.again(w, seq, f)
 	} else if k == 0 {
 		w.start = now
 	}
-	switch {
-	case w.verb < Read:
-		r.payload(w, op, pos, off, f)
-	case w.verb == Read:
-		f.Index = w.idx + 1
-		f.A, f.B, f.C = w.va+uint64(off), uint64(w.rkey)<<32|uint64(w.len-off), tag(r.c.txKey, w.ssn, off)
-		f.Len = uint16(wire.RoCELen(op, 0))
-	default:
-		f.A, f.B, f.C, f.D = w.va, w.a, w.b, w.rkey
-		f.Len = uint16(wire.RoCELen(op, 0))
-	}
-}
-
-// payload fills the parts of a SEND or WRITE packet. B is the RETH's second
-// half, or the payload length where there is no RETH.
-func (r *Requester) payload(w *wqe, op wire.Opcode, pos int, off uint32, f *wire.Frame) {
-	n := uint32(r.c.cfg.MTU)
+	n := uint32(1) << r.c.mtuShift
 	if pos&posLast != 0 {
 		n = w.len - off
 		f.D = w.imm
@@ -178,15 +180,45 @@ func (r *Requester) payload(w *wqe, op wire.Opcode, pos int, off uint32, f *wire
 	if w.verb >= Write && pos&posFirst != 0 {
 		f.A, f.B = w.va, uint64(w.rkey)<<32|uint64(w.len)
 	}
-	f.C = tag(r.c.txKey, w.ssn, off)
+	f.C = tag(r.key, w.ssn, off)
 	f.Len = uint16(wire.RoCELen(op, int(n)))
 }
 
-// ackReq sets AckReq by the NIC's policy: last packet, every 2^n-th, READ and
-// atomic, the packet that fills the PSN window, a message beyond the credits.
+// again marks the packet at seq as one that was sent before.
+func (r *Requester) again(w *wqe, seq int64, f *wire.Frame) {
+	f.Iter = r.iteration(seq)
+	r.c.cnt.RetransmittedPackets++
+	w.flags |= wRetrans
+}
+
+// buildRead is build for READs and atomics.
+func (r *Requester) buildRead(w *wqe, seq int64, now clock.Time, f *wire.Frame) {
+	k := uint32(seq - w.first)
+	op := opOf[w.verb][0]
+	r.c.frame(f, wire.KindData, op, r.wire(seq))
+	f.Index = w.idx + k + 1
+	f.Set(wire.FlagAckReq)
+	if seq < r.max {
+		r.again(w, seq, f)
+	} else if k == 0 {
+		w.start = now
+	}
+	if w.verb == Read {
+		off := k << r.c.mtuShift
+		f.Index = w.idx + 1
+		f.A, f.B, f.C = w.va+uint64(off), uint64(w.rkey)<<32|uint64(w.len-off), tag(r.key, w.ssn, off)
+	} else {
+		f.A, f.B, f.C, f.D = w.va, w.a, w.b, w.rkey
+	}
+	f.Len = uint16(wire.RoCELen(op, 0))
+}
+
+// ackReq sets AckReq by the NIC's policy: last packet, every 2^n-th, the packet
+// that fills the PSN window, a message beyond the credits; READs and atomics
+// always carry it.
 func (r *Requester) ackReq(w *wqe, seq int64, pos int, f *wire.Frame) {
 	cfg := r.c.cfg
-	if pos&posLast != 0 || w.verb >= Read || cfg.AckEvery ||
+	if pos&posLast != 0 || cfg.AckEvery ||
 		cfg.AckFreqLog > 0 && f.Index&(1<<cfg.AckFreqLog-1) == 0 ||
 		seq+1-r.una >= wire.MaxOutstanding || cfg.PSNWindow > 0 && seq+1-r.una >= int64(cfg.PSNWindow) ||
 		!r.noCredit && w.ssn >= r.lsn {

@@ -151,14 +151,14 @@ func (k *coder) wqe(w *wqe) {
 }
 
 func (r *Requester) code(k *coder) {
-	num(k, &r.cur, &r.idx, &r.arms, &r.rd)
+	num(k, &r.cur, &r.idx, &r.adp.arms, &r.rd)
 	num(k, &r.una, &r.nxt, &r.max, &r.high, &r.post, &r.sr, &r.from, &r.passFrom, &r.passEnd, &r.sampSeq)
 	num(k, &r.ssn, &r.lsn)
 	num(k, &r.ack, &r.react, &r.rnr, &r.sampAt)
 	num(k, &r.ackT, &r.early, &r.adp.spent)
 	num(k, &r.retry, &r.rnrLeft, &r.adp.val, &r.adp.used, &r.adp.rng)
 	num(k, &r.cause, &r.reactTo)
-	k.bits(&r.rdmar, &r.probe, &r.probed, &r.noCredit, &r.drained, &r.adp.begun)
+	k.bits(&r.rdmar, &r.probe, &r.probed, &r.noCredit, &r.c.drained, &r.adp.begun)
 	k.passes(&r.passes)
 	n := k.count(int(r.n), wqeBytes, 1<<24)
 	if k.read {
@@ -249,6 +249,9 @@ func (p *Responder) code(k *coder) {
 	p.codeReposts(k)
 	p.codeRing(k)
 	p.codeReorder(k)
+	if k.read {
+		p.c.serves = true
+	}
 	if p.epsn < 0 || !p.ringSane() || p.open > openWrite || p.nak > nakRNRSeq {
 		k.fail()
 	}
@@ -270,7 +273,7 @@ func (p *Responder) ringSane() bool {
 }
 
 func (p *Responder) codeReposts(k *coder) {
-	live := p.reposts[min(p.rqHead, len(p.reposts)):]
+	live := p.reposts[min(int(p.rqHead), len(p.reposts)):]
 	n := k.count(len(live), 16, 1<<24)
 	if k.read {
 		live = make([]repost, n)
@@ -300,7 +303,7 @@ func (p *Responder) codeRing(k *coder) {
 
 // codeReorder codes the held packets in order of sequence number.
 func (p *Responder) codeReorder(k *coder) {
-	n := k.count(p.robN, 8*11, 1<<16)
+	n := k.count(int(p.robN), 8*11, 1<<16)
 	if k.read {
 		p.rob, p.robN = nil, 0
 		size := p.reorderMax()

@@ -174,21 +174,25 @@ type Note struct {
 
 // Effects collects what one call caused. It is reused: Reset keeps capacity.
 type Effects struct {
-	Done   []Completion
-	Recvs  []Recv
-	Notes  []Note
 	Acked  int64          // PSNs newly acknowledged
 	RTT    clock.Duration // round trip of a timed first transmission, with HasRTT
 	OneWay clock.Duration // its dequeue to its last bit at the responder, 0 unknown
 	HasRTT bool
 	CNP    bool // a sequence NAK of this personality is accompanied by a CNP
 	Loss   bool // the requester learnt of a loss (slow restart, loss-based control)
+	Any    bool // Done, Recvs or Notes were added to
+	Done   []Completion
+	Recvs  []Recv
+	Notes  []Note
 }
 
 // Reset empties e for the next call.
 func (e *Effects) Reset() {
-	e.Done, e.Recvs, e.Notes = e.Done[:0], e.Recvs[:0], e.Notes[:0]
-	e.Acked, e.RTT, e.OneWay, e.HasRTT, e.CNP, e.Loss = 0, 0, 0, false, false, false
+	if e.Any {
+		e.Done, e.Recvs, e.Notes = e.Done[:0], e.Recvs[:0], e.Notes[:0]
+	}
+	e.Acked, e.RTT, e.OneWay, e.HasRTT, e.CNP, e.Loss, e.Any = 0, 0, 0, false, false, false, false
 }
 
-func (e *Effects) note(n Note) { e.Notes = append(e.Notes, n) }
+func (e *Effects) note(n Note) { e.Notes, e.Any = append(e.Notes, n), true }
+func (e *Effects) recv(v Recv) { e.Recvs, e.Any = append(e.Recvs, v), true }
