@@ -75,6 +75,7 @@ type Channel struct {
 
 	lateQ []late
 	lateW []wire.Frame // late frames of this window
+	tap   *Tap         // nil: nobody reads along in rounds
 }
 
 type late struct {
@@ -177,6 +178,9 @@ func (c *Channel) publish() (next, work clock.Time) {
 		c.insertLate(&c.lateW[i])
 	}
 	c.lateW = c.lateW[:0]
+	if c.tap != nil {
+		c.tap.keep()
+	}
 	next, work = c.newAt, c.workAt
 	c.newAt, c.workAt = clock.Never, clock.Never
 	return next, work

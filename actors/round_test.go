@@ -1,13 +1,16 @@
 package actors_test
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/actors/actortest"
 	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/wire"
 )
 
 // even is a fabric in rounds: hubs with relays of their own and relays between.
@@ -200,4 +203,47 @@ func together(t *testing.T, s actortest.Spec, procs, stride int, owner func(int3
 		}
 	}
 	return sum
+}
+
+// Whoever reads a cable sees in rounds what is there to see in single windows.
+func TestTapsInRounds(t *testing.T) {
+	tapped := func(stride int) (all [][]wire.Frame) {
+		fab := actortest.New(even(6))
+		e := engine(t, fab, 1)
+		e.Stride = stride
+		var taps []*actors.Tap
+		for _, d := range e.Local() {
+			for p := range fab.Config.Cables[d] {
+				taps = append(taps, e.TapTo(d, p+1))
+			}
+		}
+		all = make([][]wire.Frame, len(taps))
+		read := func(clock.Time, uint64) {
+			for i, x := range taps {
+				x.Read(func(f *wire.Frame) { all[i] = append(all[i], *f) })
+			}
+		}
+		e.Observe = read
+		r := run(t, e)
+		read(r.At, e.Windows())
+		for i, x := range taps {
+			slices.SortStableFunc(all[i], func(a, b wire.Frame) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.A, b.A)) })
+			if x.Missed() > 0 {
+				t.Errorf("stride %d: tap %d missed %d frames", stride, i, x.Missed())
+			}
+			x.Close()
+		}
+		return all
+	}
+	want, got := tapped(0), tapped(16)
+	frames := 0
+	for i := range want {
+		frames += len(want[i])
+		if !slices.Equal(got[i], want[i]) {
+			t.Errorf("tap %d: %d frames in rounds, %d in windows, or others", i, len(got[i]), len(want[i]))
+		}
+	}
+	if frames < 1000 {
+		t.Errorf("only %d frames", frames)
+	}
 }

@@ -42,6 +42,13 @@ func (f *Fabric) TapPort(dev int32, port int) (*PortTap, error) {
 	return t, nil
 }
 
+// Close ends it.
+func (t *PortTap) Close() {
+	for _, d := range t.dirs {
+		d.tap.Close()
+	}
+}
+
 // Read visits what passed since the last call, direction by direction; it is
 // called between windows.
 func (t *PortTap) Read(visit func(p *Passing)) {

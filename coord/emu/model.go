@@ -159,13 +159,13 @@ func (m *Model) Build(s *coord.RunSpec, hosted func(int32) bool, workers int) (c
 	}
 	x := &share{f: f, base: len(p.Faults)}
 	x.notes.begin(&own, s.Series || p.Telem.Interval > 0)
+	if s.Batch { // live ones stop at any window
+		f.Engine.Stride = sim.Stride(&own)
+	}
 	if w := split.New(p); w != nil && s.Splits {
 		x.notes.spotter.taps = w.Tap(f)
 	}
 	f.Engine.Observe = x.observe
-	if s.Batch { // live ones stop at any window
-		f.Engine.Stride = sim.Stride(&own)
-	}
 	return x, nil
 }
 

@@ -22,7 +22,7 @@ func (s *share) Engine() *actors.Engine { return s.f.Engine }
 // observe runs between windows.
 func (s *share) observe(start clock.Time, n uint64) {
 	s.notes.between(s.f, start, n)
-	s.taps.read(n)
+	s.taps.read()
 }
 
 // Schedule implements coord.Fabric.

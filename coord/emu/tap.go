@@ -33,7 +33,7 @@ const (
 const (
 	tapTTL    = 3 * time.Second // a tap that is not asked for again ends
 	tapQueue  = 4096            // frames that may wait to be published
-	lookEvery = 64              // windows between two looks at the clock
+	lookEvery = 16              // reads between two looks at the clock
 	maxTaps   = 16              // in one share
 )
 
@@ -47,8 +47,9 @@ type tap struct {
 
 // taps are a share's, with the frames on their way out.
 type taps struct {
-	list []*tap
-	out  chan coord.Message
+	list  []*tap
+	reads uint64
+	out   chan coord.Message
 }
 
 // Speak implements coord.Speaker.
@@ -97,11 +98,13 @@ func (t *taps) ask(f *sim.Fabric, b []byte) error {
 }
 
 // read publishes what passed; it runs between windows.
-func (t *taps) read(n uint64) {
+func (t *taps) read() {
+	t.reads++
 	for i := 0; i < len(t.list); i++ {
 		x := t.list[i]
 		x.port.Read(func(p *sim.Passing) { t.say(x, p) })
-		if n%lookEvery == 0 && time.Now().After(x.until) {
+		if t.reads%lookEvery == 0 && time.Now().After(x.until) {
+			x.port.Close()
 			t.list = append(t.list[:i], t.list[i+1:]...)
 			i--
 		}
