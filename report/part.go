@@ -1,9 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"encoding/gob"
-	"encoding/json"
 	"fmt"
 
 	"github.com/rocemu/rocemu/clock"
@@ -138,54 +135,4 @@ type LinkCounts struct {
 // Dropped + Stored.
 type Balance struct {
 	In, Originated, Out, Consumed, Dropped, Stored Count
-}
-
-// partWire is a Part as it travels: counters with maps inside as JSON, whose
-// key order is fixed, so that equal parts have equal bytes.
-type partWire struct {
-	Part       Part
-	RNIC, Swch []byte
-}
-
-// Encode writes p canonically.
-func (p *Part) Encode() ([]byte, error) {
-	w := partWire{Part: *p}
-	var err error
-	if p.RNIC != nil {
-		if w.RNIC, err = json.Marshal(p.RNIC); err != nil {
-			return nil, err
-		}
-	}
-	if p.Switch != nil {
-		if w.Swch, err = json.Marshal(p.Switch); err != nil {
-			return nil, err
-		}
-	}
-	w.Part.RNIC, w.Part.Switch = nil, nil
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(&w); err != nil {
-		return nil, fmt.Errorf("part of %s: %w", p.Device, err)
-	}
-	return b.Bytes(), nil
-}
-
-// DecodePart reads what Encode wrote.
-func DecodePart(b []byte) (*Part, error) {
-	var w partWire
-	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&w); err != nil {
-		return nil, fmt.Errorf("part of a result: %w", err)
-	}
-	if w.RNIC != nil {
-		w.Part.RNIC = new(RNICCounters)
-		if err := json.Unmarshal(w.RNIC, w.Part.RNIC); err != nil {
-			return nil, err
-		}
-	}
-	if w.Swch != nil {
-		w.Part.Switch = new(SwitchCounters)
-		if err := json.Unmarshal(w.Swch, w.Part.Switch); err != nil {
-			return nil, err
-		}
-	}
-	return &w.Part, nil
 }

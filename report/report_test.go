@@ -170,19 +170,31 @@ func TestMergeDoesNotDependOnOrderOrEncoding(t *testing.T) {
 	want, _ := json.Marshal(smallResult())
 	parts, m, e := small()
 	slices.Reverse(parts)
-	for i, p := range parts {
-		b, err := p.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		b2, _ := p.Encode()
-		if !bytes.Equal(b, b2) {
-			t.Errorf("%s encodes differently from time to time", p.Device)
-		}
-		if parts[i], err = DecodePart(b); err != nil {
-			t.Fatal(err)
+	n := len(parts)
+	for range partsGroup / n { // several groups
+		more, _, _ := small()
+		parts = append(more, parts...)
+	}
+	b, err := EncodeParts(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b2, _ := EncodeParts(parts); !bytes.Equal(b, b2) {
+		t.Error("parts are encoded differently from time to time")
+	}
+	back, err := DecodeParts(b)
+	if err != nil || len(back) != len(parts) {
+		t.Fatalf("%d parts of %d, %v", len(back), len(parts), err)
+	}
+	if b2, _ := EncodeParts(back); !bytes.Equal(b, b2) {
+		t.Error("parts differ after a way there and back")
+	}
+	for _, cut := range []int{1, 7, 9, len(b) / 2, len(b) - 1} {
+		if _, err := DecodeParts(b[:cut]); err == nil {
+			t.Errorf("the first %d of %d bytes are accepted", cut, len(b))
 		}
 	}
+	parts = back[len(back)-n:]
 	got, _ := json.Marshal(Merge(parts, m, e, Engine{Windows: 3, Workers: 1, Processes: 1}, "00ff"))
 	if !bytes.Equal(got, want) {
 		t.Errorf("got  %s\nwant %s", got, want)

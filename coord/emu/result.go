@@ -1,9 +1,7 @@
 package emu
 
 import (
-	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -14,42 +12,6 @@ import (
 	"github.com/rocemu/rocemu/sim"
 	"github.com/rocemu/rocemu/topology"
 )
-
-// encodeParts writes each part with its length before it.
-func encodeParts(parts []*report.Part) ([]byte, error) {
-	var out []byte
-	for _, p := range parts {
-		b, err := p.Encode()
-		if err != nil {
-			return nil, err
-		}
-		out = binary.LittleEndian.AppendUint32(out, uint32(len(b)))
-		out = append(out, b...)
-	}
-	return out, nil
-}
-
-var errParts = errors.New("emu: malformed parts of a result")
-
-func decodeParts(b []byte) (parts []*report.Part, err error) {
-	for len(b) > 0 {
-		if len(b) < 4 {
-			return nil, errParts
-		}
-		n := binary.LittleEndian.Uint32(b)
-		b = b[4:]
-		if uint64(n) > uint64(len(b)) {
-			return nil, errParts
-		}
-		p, err := report.DecodePart(b[:n])
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, p)
-		b = b[n:]
-	}
-	return parts, nil
-}
 
 // Cost is what distribution took, over all processes of a run.
 type Cost struct {
@@ -91,7 +53,7 @@ func Parts(run *coord.Run, fetch func(sum string) ([]byte, error)) (parts []*rep
 		if err != nil {
 			return nil, fmt.Errorf("slot %d: %w", i, err)
 		}
-		ps, err := decodeParts(b)
+		ps, err := report.DecodeParts(b)
 		if err != nil {
 			return nil, fmt.Errorf("slot %d: %w", i, err)
 		}

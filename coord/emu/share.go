@@ -4,6 +4,7 @@ import (
 	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/coord"
+	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/sim"
 	"github.com/rocemu/rocemu/topology"
 )
@@ -59,7 +60,7 @@ func withFault(l []topology.Fault, i int, x *topology.Fault) []topology.Fault {
 func (s *share) Parts(end, at clock.Time) ([]byte, error) {
 	s.ended = true
 	s.notes.finish(s.f, end, at, s.f.Engine.Windows())
-	return encodeParts(s.f.Parts(end))
+	return report.EncodeParts(s.f.Parts(end))
 }
 
 // TakeNotes implements coord.Noter.
