@@ -2,13 +2,10 @@ package report
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
-	"sync"
 )
 
 // partWire is a Part as it travels: counters with maps inside as JSON, whose
@@ -18,30 +15,20 @@ type partWire struct {
 	RNIC, Swch []byte
 }
 
-// partsGroup is how many parts are written in one go. Each stream says once
-// what a part is made of, which takes longer to read than most parts; several
-// of them can be read side by side.
-const partsGroup = 256
-
-// EncodeParts writes parts canonically.
+// EncodeParts writes parts canonically, as one stream: it says once what a part
+// is made of, which takes longer to read than most parts.
 func EncodeParts(parts []*Part) ([]byte, error) {
-	var out []byte
 	var b bytes.Buffer
-	for len(parts) > 0 {
-		n := min(len(parts), partsGroup)
-		b.Reset()
-		enc := gob.NewEncoder(&b)
-		for _, p := range parts[:n] {
-			if err := p.encode(enc); err != nil {
-				return nil, fmt.Errorf("part of %s: %w", p.Device, err)
-			}
-		}
-		out = binary.LittleEndian.AppendUint32(out, uint32(n))
-		out = binary.LittleEndian.AppendUint32(out, uint32(b.Len()))
-		out = append(out, b.Bytes()...)
-		parts = parts[n:]
+	enc := gob.NewEncoder(&b)
+	if err := enc.Encode(len(parts)); err != nil {
+		return nil, err
 	}
-	return out, nil
+	for _, p := range parts {
+		if err := p.encode(enc); err != nil {
+			return nil, fmt.Errorf("part of %s: %w", p.Device, err)
+		}
+	}
+	return b.Bytes(), nil
 }
 
 func (p *Part) encode(enc *gob.Encoder) (err error) {
@@ -60,53 +47,25 @@ func (p *Part) encode(enc *gob.Encoder) (err error) {
 	return enc.Encode(&w)
 }
 
-var errParts = errors.New("malformed parts of a result")
-
 // DecodeParts reads what EncodeParts wrote.
 func DecodeParts(b []byte) ([]*Part, error) {
-	var groups [][]*Part
-	var streams [][]byte
-	for len(b) > 0 {
-		if len(b) < 8 {
-			return nil, errParts
-		}
-		n, size := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
-		if b = b[8:]; n > partsGroup || uint64(size) > uint64(len(b)) {
-			return nil, errParts
-		}
-		groups, streams, b = append(groups, make([]*Part, n)), append(streams, b[:size]), b[size:]
-	}
-	errs := make([]error, len(groups))
-	room := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
-	for i := range groups {
-		room <- struct{}{}
-		wg.Go(func() {
-			errs[i] = decodeGroup(groups[i], streams[i])
-			<-room
-		})
-	}
-	wg.Wait()
-	var parts []*Part
-	for _, g := range groups {
-		parts = append(parts, g...)
-	}
-	return parts, errors.Join(errs...)
-}
-
-func decodeGroup(to []*Part, b []byte) error {
 	r := bytes.NewReader(b)
 	dec := gob.NewDecoder(r)
-	for i := range to {
+	n := 0
+	if err := dec.Decode(&n); err != nil || n < 0 || n > len(b) {
+		return nil, errors.New("malformed parts of a result")
+	}
+	parts := make([]*Part, n)
+	for i := range parts {
 		var err error
-		if to[i], err = decodePart(dec); err != nil {
-			return fmt.Errorf("part of a result: %w", err)
+		if parts[i], err = decodePart(dec); err != nil {
+			return nil, fmt.Errorf("part %d of %d of a result: %w", i+1, n, err)
 		}
 	}
 	if r.Len() > 0 {
-		return errParts
+		return nil, fmt.Errorf("%d bytes after the last part of a result", r.Len())
 	}
-	return nil
+	return parts, nil
 }
 
 func decodePart(dec *gob.Decoder) (*Part, error) {

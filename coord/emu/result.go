@@ -2,8 +2,11 @@ package emu
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/clock"
@@ -42,24 +45,31 @@ func Result(run *coord.Run, fetch func(sum string) ([]byte, error)) (*report.Res
 	return ResultOf(plan, run, m, parts)
 }
 
-// Parts are what the devices of an ended run contribute to its result.
+// Parts are what the devices of an ended run contribute to its result. Shares
+// are fetched and read side by side.
 func Parts(run *coord.Run, fetch func(sum string) ([]byte, error)) (parts []*report.Part, err error) {
+	shares, errs := make([][]*report.Part, len(run.Slots)), make([]error, len(run.Slots))
+	room := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wg sync.WaitGroup
 	for i := range run.Slots {
 		d := run.Slots[i].Done
 		if d == nil {
 			return nil, fmt.Errorf("slot %d has not ended", i)
 		}
-		b, err := fetch(d.Parts)
-		if err != nil {
-			return nil, fmt.Errorf("slot %d: %w", i, err)
-		}
-		ps, err := report.DecodeParts(b)
-		if err != nil {
-			return nil, fmt.Errorf("slot %d: %w", i, err)
-		}
-		parts = append(parts, ps...)
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			b, err := fetch(d.Parts)
+			if err == nil {
+				shares[i], err = report.DecodeParts(b)
+			}
+			if err != nil {
+				errs[i] = fmt.Errorf("slot %d: %w", i, err)
+			}
+		})
 	}
-	return parts, nil
+	wg.Wait()
+	return slices.Concat(shares...), errors.Join(errs...)
 }
 
 // ResultOf is Result for who has the run's plan at hand, which is not changed,
