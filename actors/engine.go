@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/nodes/wire"
 )
 
 // Ports is how the engine is told of cables: port p of device d (numbers from
@@ -65,7 +66,8 @@ type Engine struct {
 	in      []Inbox
 	out     []Outbox
 	chans   []*Channel
-	remote  []*Channel // channels from here to other processes, dirty in the last window
+	remote  []*Channel   // channels from here to other processes, dirty in the last window
+	taken   []wire.Frame // frames that TakeRemote handed out last
 	st      []Status
 	next    []clock.Time // earliest event or arrival
 	work    []clock.Time // the same, non-periodic

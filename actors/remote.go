@@ -18,18 +18,26 @@ type Remote struct {
 	Late             []wire.Frame
 }
 
+// leastTaken is the least number of frames that room is made for.
+const leastTaken = 256
+
 // TakeRemote hands out the frames since the last exchange that go to devices of
 // other processes, by (source device, port), and forgets them.
 func (e *Engine) TakeRemote(visit func(Remote)) {
 	slices.SortFunc(e.remote, func(a, b *Channel) int { // workers finish in any order
 		return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.srcPort, b.srcPort))
 	})
+	spare := e.taken
 	for _, c := range e.remote {
 		r := Remote{Src: c.src, Dst: c.dst, SrcPort: c.srcPort, DstPort: c.dstPort, Late: c.lateW}
 		n := int(c.pushed - c.popped)
 		if n > 0 {
 			c.pub = c.pushed
-			r.Frames = make([]wire.Frame, 0, n)
+			if len(spare) < n {
+				e.taken = make([]wire.Frame, max(n, 2*len(e.taken), leastTaken))
+				spare = e.taken
+			}
+			r.Frames, spare = spare[:0:n], spare[n:]
 			for f := c.front(); f != nil; f = c.front() {
 				r.Frames = append(r.Frames, *f)
 				c.pop()

@@ -147,15 +147,15 @@ func (l *Local) do(f func() error) error {
 func (l *Local) coordinate(ctx context.Context) error {
 	build := "" // of this program
 	if !l.o.Inside {
-		b, err := os.ReadFile(l.o.Emud)
-		if err != nil {
+		var err error
+		if build, err = buildOf(l.o.Emud); err != nil {
 			return err
 		}
-		build = SumOf(b)[:16]
 	}
 	n, err := NewNode(ctx, Config{
 		Name: "local", Data: filepath.Join(l.Dir, "local"), Coordinator: true, NoSlots: !l.o.Inside, Expect: 1, Model: l.o.Model, Log: l.o.Log.Named("local"),
 		Build: build, Silence: l.o.Silence, Workers: l.o.Workers, Dialer: natsbus.Dialer{URL: l.URL, Wait: 5 * time.Second},
+		Timing: Timing{50 * time.Millisecond, 25 * time.Millisecond, 5 * time.Millisecond}, // it has nobody to wait for
 	})
 	if err != nil {
 		return err

@@ -91,7 +91,7 @@ func NewNode(ctx context.Context, cfg Config) (*Node, error) {
 		cfg.Fatal = func(err error) { cfg.Log.Error("fatal", "err", err); os.Exit(1) }
 	}
 	if cfg.Build == "" {
-		b, err := buildID()
+		b, err := ownBuild()
 		if err != nil {
 			return nil, err
 		}
@@ -131,19 +131,6 @@ func nonce() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:])
 	return hex.EncodeToString(b[:])
-}
-
-// buildID is the hash of this executable: replay needs the same code.
-func buildID() (string, error) {
-	p, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	b, err := os.ReadFile(p)
-	if err != nil {
-		return "", err
-	}
-	return SumOf(b)[:16], nil
 }
 
 // key folds what must agree between processes into the word every batch and

@@ -61,6 +61,7 @@ type Carrier struct {
 	enc   []byte
 	msg   []byte
 	out   [][]actors.Remote // by destination, this window's
+	read  reader
 
 	mu     sync.Mutex // guards retain, head and nmsg against the NAK server
 	retain []retention
@@ -254,7 +255,7 @@ func (c *Carrier) take(e *actors.Engine, src int, n uint64, a *assembly, sum *ac
 }
 
 func (c *Carrier) deliver(e *actors.Engine, src int, n uint64, a *assembly) (*Content, error) {
-	x, err := Decode(a.done)
+	x, err := c.read.decode(a.done)
 	if err != nil {
 		return nil, fmt.Errorf("natsbus: batch %d from process %d: %w", n, src, err)
 	}

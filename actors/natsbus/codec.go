@@ -215,8 +215,17 @@ func putSummary(b []byte, s *actors.Summary) []byte {
 
 // Decode reads what Encode wrote. It never panics, allocates no more than a
 // small multiple of len(b), and refuses anything with bytes left over.
-func Decode(b []byte) (*Content, error) {
-	d := decoder{b: b}
+func Decode(b []byte) (*Content, error) { return new(reader).decode(b) }
+
+// reader decodes one batch after another into the same memory.
+type reader struct {
+	remotes []actors.Remote
+	frames  []wire.Frame
+}
+
+// decode is Decode; what it returns is valid until the next call.
+func (r *reader) decode(b []byte) (*Content, error) {
+	d := decoder{b: b, reader: r, spare: r.frames}
 	c := &Content{Now: d.time()}
 	for _, t := range []*clock.Time{&c.Summary.Next, &c.Summary.NextWork, &c.Summary.NextFault, &c.Summary.LastWork, &c.Summary.LastProgress, &c.Summary.LastEvent, &c.Summary.Stop} {
 		*t = d.time()
@@ -226,14 +235,15 @@ func Decode(b []byte) (*Content, error) {
 		c.Mask = append(c.Mask, d.uvarint())
 	}
 	n := d.count(6)
-	if n > 0 {
-		c.Remotes = make([]actors.Remote, 0, n)
-	}
+	r.remotes = r.remotes[:0]
 	for range n {
-		c.Remotes = append(c.Remotes, d.remote(c.Now))
+		r.remotes = append(r.remotes, d.remote(c.Now))
 		if d.err != nil {
 			return nil, d.err
 		}
+	}
+	if n > 0 {
+		c.Remotes = r.remotes
 	}
 	if d.err == nil && len(d.b) != 0 {
 		d.fail("%d bytes after the end", len(d.b))
@@ -245,9 +255,25 @@ func Decode(b []byte) (*Content, error) {
 }
 
 type decoder struct {
-	b   []byte
-	err error
-	p   predictor
+	*reader
+	b     []byte
+	err   error
+	p     predictor
+	spare []wire.Frame // of the reader's, not used by this batch
+}
+
+// leastSpare is the least number of frames that a reader makes room for.
+const leastSpare = 256
+
+// room returns memory for n frames.
+func (d *decoder) room(n int) []wire.Frame {
+	if len(d.spare) < n {
+		d.reader.frames = make([]wire.Frame, max(n, 2*len(d.reader.frames), leastSpare))
+		d.spare = d.reader.frames
+	}
+	fs := d.spare[:n:n]
+	d.spare = d.spare[n:]
+	return fs
 }
 
 func (d *decoder) fail(format string, a ...any) {
@@ -318,16 +344,16 @@ func (d *decoder) remote(now clock.Time) (r actors.Remote) {
 	r.DstPort = uint16(d.bounded("port", maxPort))
 	n := d.count(minFrameEnc)
 	m := d.count(minFrameEnc)
-	r.Frames = d.frames(n, now)
-	r.Late = d.frames(m, now)
+	r.Frames = d.list(n, now)
+	r.Late = d.list(m, now)
 	return r
 }
 
-func (d *decoder) frames(n int, at clock.Time) []wire.Frame {
+func (d *decoder) list(n int, at clock.Time) []wire.Frame {
 	if n == 0 || d.err != nil {
 		return nil
 	}
-	fs := make([]wire.Frame, n)
+	fs := d.room(n)
 	for i := range fs {
 		d.frame(&fs[i], at)
 		if d.err != nil {
