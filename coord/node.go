@@ -334,8 +334,8 @@ func (n *Node) propose(ctx context.Context, e *Entry) (Result, error) {
 		return Result{}, err
 	}
 	var last error
-	for {
-		tctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	for try := leastTry; ; try = min(2*try, mostTry) { // where nobody leads, nobody answers
+		tctx, cancel := context.WithTimeout(ctx, try)
 		a, err := n.ctl.Request(tctx, subjLead, b)
 		cancel()
 		if err == nil {
@@ -356,6 +356,13 @@ func (n *Node) propose(ctx context.Context, e *Entry) (Result, error) {
 		}
 	}
 }
+
+// leastTry and mostTry are how long an answer of the leader is waited for, first
+// and later.
+const (
+	leastTry = 100 * time.Millisecond
+	mostTry  = 2 * time.Second
+)
 
 // NoLeader is the text of the answer "ask again".
 const NoLeader = "no leader"

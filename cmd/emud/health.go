@@ -47,6 +47,9 @@ func janitor() *cobra.Command {
 				return fmt.Errorf("%s is no run's directory: %w", args[0], err)
 			}
 			_, _ = io.Copy(io.Discard, bufio.NewReader(os.Stdin))
+			if _, err := os.Stat(args[0]); os.IsNotExist(err) {
+				return nil // it ended well and took its directory with it
+			}
 			for range 20 { // the run's processes are dying too and may still write
 				time.Sleep(100 * time.Millisecond)
 				if err := os.RemoveAll(args[0]); err != nil {
