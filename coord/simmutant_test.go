@@ -25,7 +25,7 @@ var simMutants = []simMutant{
 	{"a fault takes effect now", []simEdit{{"state.go", "r.Grant, max(f.Want, r.Grant)", "r.Grant, max(f.Want, r.Grant.Add(-2*clock.Microsecond))"}}},
 	{"a window skips over a fault", []simEdit{{"gate.go", "if g.faults[i].Base < end {", "if g.faults[i].Base < 0 {"}}},
 	{"a new incarnation does not know the faults of its state", []simEdit{{"agent.go", "w.faults = sortFaults(append([]Fault(nil), r.Faults...))", "w.faults = nil"}}},
-	{"a state does not say which faults it has", []simEdit{{"slot.go", "passed: r.gate.passed,", "passed: 0,"}}},
+	{"a state does not say which faults it has", []simEdit{{"slot.go", "passed: r.gate.passed}", "passed: 0}"}}},
 	{"a state lacks the other slots' summary", []simEdit{{"slot.go", "c.merged, c.wide = e.Merged()", "_, c.wide = e.Merged()"}}},
 	{"a state does not say that a round comes next", []simEdit{{"slot.go", "c.merged, c.wide = e.Merged()", "c.merged, _ = e.Merged(); c.wide = 1"}}},
 	{"batches are collected when a state is taken", []simEdit{{"slot.go", "\tr.taken = b\n", "\tr.taken = b\n\tif x := r.carrier.Load(); x != nil {\n\t\tx.Committed(n)\n\t}\n"}}},
