@@ -300,7 +300,7 @@ func (r *runner) awaitSnapshot(ctx context.Context, end clock.Time) {
 	for pending := true; pending; {
 		r.node.rep.View(func(s *State) {
 			p := s.Run
-			pending = p != nil && p.Spec.ID == r.run && p.Plan != nil && p.Plan.Name != "" && p.Plan.B <= end
+			pending = p != nil && p.Spec.ID == r.run && p.Plan != nil && p.Plan.Name != "" && p.Plan.B <= end && p.Plan.B == r.taken
 		})
 		if !pending {
 			return

@@ -279,7 +279,9 @@ func (r *resolver) rest() {
 	if t := r.root.get("telemetry"); t != nil && t.kind == nMap {
 		r.plan.Telem = Telemetry{OTLP: t.str("otlp"), Interval: 100 * clock.Microsecond, Scale: 1000}
 		if t.has("interval") {
-			r.plan.Telem.Interval = max(t.dur("interval"), 1)
+			if r.plan.Telem.Interval = t.dur("interval"); r.plan.Telem.Interval <= 0 {
+				r.fail(t.get("interval"), "telemetry.interval", t.str("interval"), "must be above 0", "100us")
+			}
 		}
 		if t.has("scale") {
 			r.plan.Telem.Scale = t.num("scale")

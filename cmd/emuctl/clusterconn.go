@@ -80,9 +80,10 @@ func (a *app) connected(_ context.Context, f *clusterFlags, do func(c *client.Cl
 		return exitError{report.ExitCluster, err}
 	}
 	defer c.Close()
+	c.BelongTo(x.PID)
 	err = do(c)
 	var coded exitError
-	if errors.Is(err, client.ErrUnreachable) && !errors.As(err, &coded) {
+	if (errors.Is(err, client.ErrUnreachable) || errors.Is(err, client.ErrOver)) && !errors.As(err, &coded) {
 		return exitError{report.ExitCluster, err}
 	}
 	return err

@@ -111,6 +111,13 @@ func (r *liveRun) counters(ctx context.Context) (s *counters.Snapshot, apart boo
 		if err == nil {
 			s, apart, err = lookCounters(qctx, r.c, r.plan, r.st)
 		}
+		if err != nil && ctx.Err() == nil && !errors.Is(err, client.ErrIncomplete) && !errors.Is(err, client.ErrOver) {
+			again := r.refresh(qctx)
+			if errors.Is(again, client.ErrOver) { // it ended in between
+				cancel()
+				return nil, false, again
+			}
+		}
 		cancel()
 		if !errors.Is(err, client.ErrIncomplete) || try == 2 {
 			return s, apart, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/rocemu/rocemu/coord/client"
 	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/report/counters"
 )
@@ -40,6 +42,12 @@ func (a *app) watchCounters(ctx context.Context, r *liveRun, before *counters.Sn
 		now, apart, err := r.counters(ctx)
 		if ctx.Err() != nil || r.ended() {
 			break
+		}
+		if errors.Is(err, client.ErrOver) {
+			if a.json {
+				return nil
+			}
+			return a.printf("the run has ended\n")
 		}
 		if err != nil {
 			return err

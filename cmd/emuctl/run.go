@@ -116,6 +116,9 @@ func (f *runFlags) control(plan *topology.Plan) error {
 	case len(f.SaveAt) > 0 || f.Restore != "":
 		alone = "--save-at or --restore; emuctl snapshot saves a running fabric"
 	}
+	if f.Kill != nil && f.Processes == "" {
+		return errors.New("--kill kills processes: it goes with --processes N")
+	}
 	if f.Interact && alone != "" {
 		return fmt.Errorf("--interactive does not go with %s", alone)
 	}

@@ -59,10 +59,10 @@ func (t *topLive) pictures(every time.Duration, p *tea.Program) {
 		}
 		pic, err := t.picture()
 		switch {
-		case err != nil:
+		case err != nil && !errors.Is(err, client.ErrOver):
 			p.Send(topDone{err: err})
 			return
-		case t.r.ended():
+		case err != nil || t.r.ended():
 			p.Send(topDone{})
 			return
 		}

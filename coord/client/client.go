@@ -25,8 +25,12 @@ import (
 // ErrUnreachable: no coordinator answered in time.
 var ErrUnreachable = errors.New("the cluster cannot be reached")
 
+// ErrOver: the cluster belonged to a process, which has ended.
+var ErrOver = errors.New("the run has ended, and with it the emuctl run that it belonged to")
+
 // Client is a connection to a cluster.
 type Client struct {
+	pid  int // of the process that the cluster belongs to; 0 = it stands for itself
 	conn *natsbus.Conn
 	own  bool
 	// seen is the largest ledger number of an answer: no later answer may know less.
@@ -43,6 +47,12 @@ func Dial(d natsbus.Dialer) (*Client, error) {
 	}
 	return &Client{conn: c, own: true}, nil
 }
+
+// BelongTo says that the cluster lives as long as a process of this machine:
+// once that has ended nobody waits for an answer.
+func (c *Client) BelongTo(pid int) { c.pid = pid }
+
+func (c *Client) over() bool { return c.pid != 0 && !running(c.pid) }
 
 // Close ends the connection.
 func (c *Client) Close() {
@@ -73,6 +83,9 @@ func (c *Client) request(ctx context.Context, verb string, data []byte) ([]byte,
 			return b, nil
 		case errors.As(err, &refused):
 			return nil, err
+		}
+		if c.over() {
+			return nil, fmt.Errorf("%s: %w", verb, ErrOver)
 		}
 		select {
 		case <-ctx.Done():

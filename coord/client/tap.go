@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -62,6 +63,10 @@ func (c *Client) askOn(ctx context.Context, cancel func(), run string, ask func(
 		sctx, stop := context.WithTimeout(ctx, 3*time.Second)
 		s, err := c.Status(sctx)
 		stop()
+		if errors.Is(err, ErrOver) {
+			cancel()
+			return
+		}
 		if err == nil && (s.Run == nil || s.Run.ID != run || s.Run.Phase != coord.Running) {
 			time.Sleep(tapAgain / 2)
 			cancel()
