@@ -22,12 +22,15 @@ type pool struct {
 
 	leg   *leg // nil: a window of active actors
 	units bool
-	tasks int64
+	tasks int
+	takes []rest // by worker: of its own tasks
 	rest  []rest // by unit
 }
 
-// rest is what is to be run of a unit behind its hub. Any worker may take of it,
-// so that none is without work while another has a large unit before it.
+// rest is what is left of a list that several workers may take of. Each has
+// tasks of its own, the same ones in every phase, so that what they touch stays
+// near; then it takes of the others'. Of a unit any worker may run what is behind
+// its hub, so that none is without work while another has a large unit before it.
 type rest struct {
 	next atomic.Int64 // from here on it is free to take
 	_    [56]byte
@@ -37,7 +40,7 @@ type rest struct {
 // once.
 const (
 	notYet   = 1 << 40
-	restGrab = 8
+	restGrab = 4
 )
 
 // helper is a worker beside the caller's own goroutine.
@@ -52,7 +55,7 @@ type helper struct {
 const leastGrab = 4
 
 func newPool(n int) *pool {
-	p := &pool{helpers: make([]helper, n)}
+	p := &pool{helpers: make([]helper, n), takes: make([]rest, n+1)}
 	p.caller.init(n + 1)
 	for i := range p.helpers {
 		h := &p.helpers[i]
@@ -81,7 +84,10 @@ func (p *pool) run(e *Engine, end clock.Time) {
 
 // runLeg runs the tasks of a phase of a round.
 func (p *pool) runLeg(e *Engine, l *leg, units bool, tasks int) {
-	p.e, p.leg, p.units, p.tasks = e, l, units, int64(tasks)
+	p.e, p.leg, p.units, p.tasks = e, l, units, tasks
+	for w := range p.takes {
+		p.takes[w].next.Store(int64(w * tasks / len(p.takes)))
+	}
 	if len(p.rest) < tasks {
 		p.rest = make([]rest, tasks)
 	}
@@ -106,7 +112,7 @@ func (p *pool) share() {
 
 func (p *pool) work(worker int) {
 	if p.leg != nil {
-		p.workLeg(&p.e.scratch[worker])
+		p.workLeg(worker, &p.e.scratch[worker])
 		return
 	}
 	for {
@@ -124,24 +130,36 @@ func (p *pool) work(worker int) {
 
 // workLeg takes tasks of a phase while there are any, then what is left of units
 // that others began.
-func (p *pool) workLeg(w *scratch) {
-	for i := p.next.Add(1) - 1; i < p.tasks; i = p.next.Add(1) - 1 {
-		if !p.units {
-			p.e.task(p.leg, false, int(i), w)
-			continue
+func (p *pool) workLeg(worker int, w *scratch) {
+	n := len(p.takes)
+	for v := worker; v < worker+n; v++ {
+		end := int64((v%n + 1) * p.tasks / n)
+		for take := &p.takes[v%n].next; ; {
+			i := take.Add(1) - 1
+			if i >= end {
+				break
+			}
+			p.workTask(int(i), w)
 		}
-		p.e.lead(p.leg, int(i), w)
-		p.rest[i].next.Store(0)
-		p.help(int(i), w)
 	}
 	if !p.units {
 		return
 	}
-	for i := range int(p.tasks) {
+	for i := range p.tasks {
 		for looks := 0; looks < p.caller.looks && p.rest[i].next.Load() >= notYet; looks++ {
 		}
 		p.help(i, w)
 	}
+}
+
+func (p *pool) workTask(i int, w *scratch) {
+	if !p.units {
+		p.e.task(p.leg, false, i, w)
+		return
+	}
+	p.e.lead(p.leg, i, w)
+	p.rest[i].next.Store(0)
+	p.help(i, w)
 }
 
 // help runs what is free of a unit.
