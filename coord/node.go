@@ -334,7 +334,11 @@ func (n *Node) propose(ctx context.Context, e *Entry) (Result, error) {
 		return Result{}, err
 	}
 	var last error
-	for try := leastTry; ; try = min(2*try, mostTry) { // where nobody leads, nobody answers
+	try := mostTry
+	if n.rep.Version() == 0 { // the first leader is being elected: nobody answers yet
+		try = leastTry
+	}
+	for ; ; try = min(2*try, mostTry) {
 		tctx, cancel := context.WithTimeout(ctx, try)
 		a, err := n.ctl.Request(tctx, subjLead, b)
 		cancel()
@@ -357,8 +361,9 @@ func (n *Node) propose(ctx context.Context, e *Entry) (Result, error) {
 	}
 }
 
-// leastTry and mostTry are how long an answer of the leader is waited for, first
-// and later.
+// leastTry and mostTry are how long an answer of the leader is waited for: before
+// anybody has led, and later, when an attempt that comes late could overtake what
+// was asked for after it.
 const (
 	leastTry = 100 * time.Millisecond
 	mostTry  = 2 * time.Second
