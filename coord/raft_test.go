@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/rocemu/rocemu/internal/need"
 )
 
 // trio is three voters that hear of each other.
@@ -46,11 +48,27 @@ func (x *trio) leader() *consensus {
 	return nil
 }
 
+// settled waits until all follow one leader and have all that it has.
+func (x *trio) settled() {
+	x.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		l, all := x.leader(), true
+		for _, c := range x.open {
+			_, id := c.raft.LeaderWithID()
+			all = all && x.open[string(id)] == l && c.raft.AppliedIndex() >= l.raft.CommitIndex()
+		}
+		if all {
+			return
+		}
+	}
+	x.Fatal("not all follow one leader within 20 s")
+}
+
 // sockets counts those of this process.
 func sockets(t *testing.T) (n int) {
 	fds, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
-		t.Skip("needs /proc:", err)
+		need.Missing(t, "there is no /proc to count sockets in: "+err.Error())
 	}
 	for _, f := range fds {
 		if to, err := os.Readlink("/proc/self/fd/" + f.Name()); err == nil && strings.HasPrefix(to, "socket:") {
@@ -79,8 +97,7 @@ func TestRaftKeepsNoConnectionToTheGone(t *testing.T) {
 	}
 	for i := range 12 {
 		victim := []string{"c2", "c3"}[i%2]
-		x.leader()
-		time.Sleep(300 * time.Millisecond) // heartbeats and votes go round
+		x.settled()
 		_ = x.leader().raft.LeadershipTransfer().Error()
 		x.open[victim].kill()
 		delete(x.open, victim)

@@ -33,9 +33,7 @@ func emuctl(t testing.TB) string {
 			}
 		}
 		buildCtl.path = filepath.Join(beside, "emuctl")
-		if out, err := exec.Command("go", "build", "-o", buildCtl.path, "github.com/rocemu/rocemu/cmd/emuctl").CombinedOutput(); err != nil {
-			buildCtl.err = fmt.Errorf("%w: %s", err, out)
-		}
+		buildCtl.err = compile(buildCtl.path, "emuctl")
 	})
 	if buildCtl.err != nil {
 		t.Fatal(buildCtl.err)

@@ -46,15 +46,20 @@ func emud(t testing.TB) string {
 			return
 		}
 		build.path = filepath.Join(dir, "emud")
-		out, err := exec.Command("go", "build", "-o", build.path, "github.com/rocemu/rocemu/cmd/emud").CombinedOutput()
-		if err != nil {
-			build.err = fmt.Errorf("%w: %s", err, out)
-		}
+		build.err = compile(build.path, "emud")
 	})
 	if build.err != nil {
 		t.Fatal(build.err)
 	}
 	return build.path
+}
+
+// compile builds a command of this module.
+func compile(to, command string) error {
+	if out, err := exec.Command("go", "build", "-o", to, "github.com/rocemu/rocemu/cmd/"+command).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
 }
 
 // dear tests take tens of seconds.
