@@ -49,6 +49,15 @@ func (t *PortTap) Close() {
 	}
 }
 
+// Missed is the number of frames that were gone, or too many to keep, when Read
+// came.
+func (t *PortTap) Missed() (n uint64) {
+	for _, d := range t.dirs {
+		n += d.tap.Missed()
+	}
+	return n
+}
+
 // Read visits what passed since the last call, direction by direction; it is
 // called between windows.
 func (t *PortTap) Read(visit func(p *Passing)) {

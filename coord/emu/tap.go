@@ -43,6 +43,7 @@ type tap struct {
 	port   *sim.PortTap
 	until  time.Time
 	missed int
+	gone   uint64 // of missed, those that the engine's tap had to leave out
 }
 
 // taps are a share's, with the frames on their way out.
@@ -102,6 +103,9 @@ func (t *taps) read() {
 	t.reads++
 	for i := 0; i < len(t.list); i++ {
 		x := t.list[i]
+		gone := x.port.Missed()
+		x.missed += int(gone - x.gone)
+		x.gone = gone
 		x.port.Read(func(p *sim.Passing) { t.say(x, p) })
 		if t.reads%lookEvery == 0 && time.Now().After(x.until) {
 			x.port.Close()
