@@ -25,6 +25,11 @@ type soak struct {
 	done map[string]int
 }
 
+// roomy has devices enough that batch runs take rounds, and takes as long.
+var roomy = fabric{file: "pod.yaml", sets: []string{
+	"topology.servers=64", "workload.replicate.shift=64", "workload.replicate.size=2MB", "expect=[]",
+}}
+
 // keeper is never killed, so that what it leaks adds up.
 const keeper = "c1"
 
@@ -36,7 +41,7 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Skip("takes long; SOAK=1h runs it for an hour")
 	}
-	fabrics := []fabric{long, {file: "pod.yaml"}, {file: "incast.yaml"}}
+	fabrics := []fabric{long, {file: "pod.yaml"}, {file: "incast.yaml"}, roomy}
 	var want []*report.Result
 	for _, f := range fabrics {
 		want = append(want, alone(t, f.plan(t)))
@@ -49,6 +54,9 @@ func TestSoak(t *testing.T) {
 		i := s.r.IntN(len(fabrics))
 		id := s.submit(fabrics[i].plan(t), 1+s.r.IntN(5), func(x *coord.RunSpec) {
 			x.ID, x.Batch, x.CkptMS = fmt.Sprint("soak-", n), s.r.IntN(2) == 0, 200+s.r.IntN(800)
+			if x.Batch {
+				s.done[fmt.Sprint("batch of fabric ", i)]++
+			}
 		})
 		ctx, calm := context.WithCancel(t.Context())
 		harmed := make(chan struct{})
