@@ -138,13 +138,16 @@ func (p *Responder) accept(now clock.Time, n int64, f *wire.Frame) {
 	}
 }
 
-// spare reports whether a responder resource is free; a requester that honours
-// max_rd_atomic always finds one.
+// spare reports whether the oldest responder resource may be taken anew: when
+// its answer was sent, once. It may be waiting to be sent again, for a duplicate
+// that came late; a requester that honours max_rd_atomic and asks for more has
+// had the answer by now (transport §2.6).
 func (p *Responder) spare() bool {
 	if p.ring == nil {
 		return p.c.cfg.MaxDestRdAtomic > 0
 	}
-	return !p.res(p.head).pend
+	x := p.res(p.head)
+	return !x.pend || x.sentK == x.npkt
 }
 
 func (p *Responder) read(now clock.Time, f *wire.Frame, fx *Effects) {
@@ -202,10 +205,15 @@ func (p *Responder) atomic(now clock.Time, f *wire.Frame, fx *Effects) {
 	p.msn++
 }
 
-// remember puts a request among the responder resources, over the oldest.
+// remember puts a request among the responder resources, over the oldest, whose
+// repeated answer ends where it is.
 func (p *Responder) remember(x resource, f *wire.Frame) {
 	if p.ring == nil {
 		p.ring = make([]resource, p.c.cfg.MaxDestRdAtomic)
+	}
+	if old := p.res(p.head); old.pend {
+		p.endRun(old)
+		p.finished(old)
 	}
 	x.at = f.At.Add(-p.c.cfg.IngressHalf)
 	x.idx = p.respIdx

@@ -108,6 +108,28 @@ func TestTooManyResources(t *testing.T) {
 	}
 }
 
+// A requester may ask for more while answers are still being repeated to it that
+// it has had: the duplicate was on its way when they came. The new request takes
+// the place of the oldest, which is answered no further.
+func TestNewRequestEndsOldReplay(t *testing.T) {
+	c := caseConfig()
+	c.MaxRdAtomic, c.MaxDestRdAtomic = 2, 2
+	s := newSim(t, c, c, 100)
+	s.strict = false
+	for range 3 {
+		s.post(qp.WR{Verb: qp.Read, Len: 8192})
+	}
+	// The first answer reaches the requester from 40 us on, and the third READ the
+	// responder right after a duplicate of the first.
+	s.at(clock.Time(40_500*clock.Nanosecond), func() { s.send(s.a, readRequest(s, 100, 0, 8192)) })
+	s.run(clock.Never)
+	s.wantDone("success success success")
+	s.wantCounters("rs.duplicate_request=1 rs.rx_read_requests=4 rs.retransmitted_packets=2")
+	if s.b.q.State() != qp.StateRTS {
+		t.Fatalf("responder %v, %v", s.b.q.State(), s.lines)
+	}
+}
+
 // retry_cnt reloads on progress: many single losses never add up.
 func TestRetriesReloadOnProgress(t *testing.T) {
 	c := caseConfig()
