@@ -119,6 +119,10 @@ func Merge(parts []*Part, meta *Meta, end End, eng Engine, digest string) *Resul
 // wrong: the run is failed.
 const CodeInvariant = "invariant"
 
+// CodeRecordsLost is the finding of a device that made more notes of exceptional
+// events than it keeps until somebody takes them.
+const CodeRecordsLost = "records_lost"
+
 // Raise sets the verdict to v if it outranks the present one.
 func (r *Result) Raise(v, reason string) {
 	if verdictRank[v] > verdictRank[r.Verdict] {

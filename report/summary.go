@@ -236,15 +236,28 @@ func deadlocks(r *Result) string {
 	return some(out)
 }
 
+// CountsHits reports whether faults of a kind count what they act on. The others
+// change settings: what they do shows in the counters of what is set.
+func CountsHits(kind string) bool {
+	switch kind {
+	case "rate", "hash", "pfc-off", "ecn-off", "buffer", "slow-receiver", "pcie-stall", "drain", "set":
+		return false
+	}
+	return true
+}
+
 func faults(r *Result) string {
 	var out []string
 	for _, n := range sortedKeys(r.Faults) {
 		f := r.Faults[n]
-		what := "hits"
-		if f.Kind == "pause-storm" {
-			what = "XOFF frames sent"
+		what := fmt.Sprintf("%d hits", f.Hits)
+		switch {
+		case f.Kind == "pause-storm":
+			what = fmt.Sprintf("%d XOFF frames sent", f.Hits)
+		case !CountsHits(f.Kind):
+			what = "changed settings"
 		}
-		out = append(out, fmt.Sprintf("%s (%s %s at %v): %d %s", n, f.Kind, f.Target, f.AtNS, f.Hits, what))
+		out = append(out, fmt.Sprintf("%s (%s %s at %v): %s", n, f.Kind, f.Target, f.AtNS, what))
 	}
 	return some(out)
 }

@@ -110,6 +110,47 @@ func TestCapturesHoldEveryFrame(t *testing.T) {
 	}
 }
 
+// TestCaptureShowsTheDamage: a damaged EtherType, and nothing else wrong, at
+// both ends of the way through the switch; the RNIC drops it as bad_header.
+func TestCaptureShowsTheDamage(t *testing.T) {
+	from, to := strings.Index(captureFile, "faults: ["), strings.Index(captureFile, "capture: [")
+	r, files := captureRun(t, captureFile[:from]+`faults: ["corrupt rnic1:1 name=x dir=out field=ethertype psn_index=4 count=1"]`+"\n"+captureFile[to:])
+	if r.Totals.DropsByReason["bad_header"] != 1 || r.Totals.DroppedFrames != 1 || r.Totals.Retransmitted == 0 {
+		t.Errorf("totals %+v", r.Totals)
+	}
+	for _, name := range []string{"a", "b"} {
+		rd, err := pcapgo.NewNgReader(bytes.NewReader(files[name].Bytes()), pcapgo.DefaultNgReaderOptions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrong := 0
+		for {
+			b, ci, err := rd.ReadPacketData()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b[12] == 8 && b[13] == 0 {
+				continue
+			}
+			wrong++
+			f, err := wire.DecodeFrame(b, wire.FrameContext{})
+			if err != nil || !wire.CheckFCS(b) || !f.Has(wire.DamagedType) || f.Has(wire.FlagBadFCS) || f.Op() != wire.WriteMiddle {
+				t.Errorf("%s, interface %d: %v %v", name, ci.InterfaceIndex, &f, err)
+			}
+			b[12] = 8
+			if p, err := wire.DecodeFCS(b); err != nil || !p.ICRCOK() || p.Eth.Type != wire.TypeIPv4 {
+				t.Errorf("%s: %v: more than the type is wrong", name, err)
+			}
+		}
+		if want := map[string]int{"a": 2, "b": 1}[name]; wrong != want {
+			t.Errorf("%s: %d damaged frames, want %d", name, wrong, want)
+		}
+	}
+}
+
 // TestCaptureInstant: the first frame's last bit leaves rnic1:1 after its
 // serialisation, and passes the far end of the cable one propagation later.
 func TestCaptureInstant(t *testing.T) {

@@ -24,9 +24,13 @@ func cores() int { return runtime.GOMAXPROCS(0) }
 // samples.
 func (f *Fabric) observer(o *Options) func(clock.Time, uint64) {
 	last, batches, looks := time.Now(), Batches(f.Plan), Looks(f.Plan)
+	useless := o.Records == nil && len(o.Stops) == 0 // what is saved has its records with it
 	return func(start clock.Time, n uint64) {
 		if t, ok := looks.Due(start); ok {
 			f.look(t)
+			if useless && looks.Count%forgetEvery == 0 {
+				f.forget()
+			}
 		}
 		cut := looks.Next()
 		if o.Sample != nil {
@@ -66,6 +70,24 @@ func (f *Fabric) tell(o *Options, at clock.Time) {
 		p.Outstanding += f.Engine.Status(d).Outstanding
 	}
 	o.Progress(p)
+}
+
+// forgetEvery is the number of looks after which records that nobody takes are
+// thrown away: they would fill memory.
+const forgetEvery = 16
+
+// forget throws away the records made so far.
+func (f *Fabric) forget() {
+	for _, n := range f.Nodes {
+		f.rec = n.TakeRecords(f.rec[:0])
+	}
+}
+
+// unasked takes from the parts what is about records that nobody took.
+func unasked(parts []*report.Part) {
+	for _, p := range parts {
+		p.Findings = slices.DeleteFunc(p.Findings, func(x report.Finding) bool { return x.Code == report.CodeRecordsLost })
+	}
 }
 
 // drain hands over the records made so far, in order.

@@ -154,6 +154,11 @@ func (l *Load) add(flows int, bytes int64) {
 	l.Bytes += bytes
 }
 
+// WayOf is the way of a flow's data, by which it also shows who sends it.
+func WayOf(plan *topology.Plan, f *topology.Flow) ([]Leg, error) {
+	return Walk(plan, probeOf(plan, f))
+}
+
 // probeOf is the probe of a flow's data: a READ's comes from its target.
 func probeOf(plan *topology.Plan, f *topology.Flow) Probe {
 	p := Probe{From: f.From, To: f.To, DSCP: f.DSCP, SPort: f.SPort, Len: wire.MinFrame, Kind: wire.KindData}

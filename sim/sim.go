@@ -314,10 +314,14 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 	}
 	f.look(res.At)
 	f.drain(&o)
+	parts := f.Parts(res.At)
+	if o.Records == nil {
+		unasked(parts)
+	}
 	eng := cost.done()
 	eng.Workers, eng.Processes, eng.Generations = workers, 1, 1
 	eng.Windows = f.Engine.Windows()
-	r := f.Finish(res, f.Parts(res.At), eng)
+	r := f.Finish(res, parts, eng)
 	budget.tell(r)
 	return r, nil
 }

@@ -57,7 +57,7 @@ func (s *switchNode) Fill(p *report.Part, end clock.Time) {
 	}
 	if _, lost := s.Records(); lost > 0 {
 		p.Findings = append(p.Findings, report.Finding{
-			Code: "records_lost", Where: s.dev.Name,
+			Code: report.CodeRecordsLost, Where: s.dev.Name,
 			Text: fmt.Sprintf("%d exceptional records beyond the bound were not kept; counters are complete", lost),
 		})
 	}

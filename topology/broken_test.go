@@ -128,7 +128,11 @@ topology:
 	}
 }
 
-// TestOverBudget is report case C18: headroom that exceeds the buffer.
+// TestOverBudget is report case C18: headroom that exceeds the buffer. The case
+// writes "headroom 1 340 160 + reserved > buffer": read as one sum, of the bytes
+// that the settings ask for, while what must fit, and what is said to be needed,
+// is that sum in whole cells. Its second half, use above a limit at run time, is
+// TestR18ShrunkPool of package fabric.
 func TestOverBudget(t *testing.T) {
 	text := "schema: 1\ntopology: {spines: 0, leaves: 1, servers: 64}\nswitches: {all: {buffer: {size: 1MiB, cell: 1KB}, pfc: {headroom: 21KB}}}\n"
 	_, _, err := ParseBytes("f", []byte(strings.Replace(text, "cell: 1KB", "cell: 32B", 1)))

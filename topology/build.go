@@ -112,14 +112,15 @@ func (r *resolver) shape(t *node) (shape, bool) {
 		}
 	}
 	if s.spines == 0 && s.leaves > 1 && ok && t.get("cables") == nil {
-		r.fail(t, "topology.spines", t.str("spines"), "more than one leaf needs at least one spine per POD, or cables by hand", "")
+		r.contradict(t, "topology", "more than one leaf needs at least one spine per POD, or cables by hand", "", saidBy(t, "spines"), saidBy(t, "leaves"))
 		ok = false
 	}
 	if s.pods > 1 && s.cores == 0 && ok && t.get("cables") == nil {
 		r.warn("pods-apart", "topology", t.get("pods"), "%d PODs and no core: they cannot reach each other", s.pods)
 	}
 	if n := s.pods * s.leaves * s.servers; n > maxRNICs || s.pods*(s.spines+s.leaves)+s.cores > maxDevices/2 {
-		r.fail(t, "topology.servers", strconv.Itoa(n), fmt.Sprintf("must be at most %d RNICs in all", maxRNICs), "")
+		r.contradict(t, "topology", fmt.Sprintf("%d RNICs in all; must be at most %d, and at most %d switches", n, maxRNICs, maxDevices/2), "",
+			saidBy(t, "servers"), saidBy(t, "leaves"), saidBy(t, "spines"), saidBy(t, "pods"))
 		ok = false
 	}
 	if s.servers*s.ports+s.spines*s.perPair > maxPorts || s.leaves*s.perPair+s.cores*s.perCore > maxPorts || s.pods*s.spines*s.perCore > maxPorts {

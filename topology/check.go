@@ -80,7 +80,7 @@ func (c *checker) checkMap(n *node, s *spec, field string) {
 	}
 	for _, x := range s.exclude {
 		if a, b := n.get(x[0]), n.get(x[1]); a != nil && b != nil {
-			c.fail(b, join(field, x[1]), b.text, fmt.Sprintf("give %s or %s, not both", x[0], x[1]), "")
+			c.fail(b, join(field, x[1]), b.text, fmt.Sprintf("give %s or %s, not both (%s at %s)", x[0], x[1], x[0], a.pos()), "")
 		}
 	}
 }

@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // What both ends of a queue pair must agree on. With connect: cm the depths
@@ -17,7 +18,7 @@ func (w *work) checkConnect(l *line, a, b *Device) {
 	if a.NIC.MTU != b.NIC.MTU && !l.toldMTU {
 		l.toldMTU = true
 		w.r.fail(l.n, l.field, strconv.Itoa(a.NIC.MTU), fmt.Sprintf("path MTU %d at %s and %d at %s: both ends of a QP need the same rnics mtu",
-			a.NIC.MTU, a.Name, b.NIC.MTU, b.Name), "")
+			a.NIC.MTU, a.Name, b.NIC.MTU, b.Name)+w.r.ofBoth(a, b, strconv.Itoa(a.NIC.MTU), strconv.Itoa(b.NIC.MTU), "mtu"), "")
 	}
 	if l.toldCM {
 		return
@@ -27,20 +28,34 @@ func (w *work) checkConnect(l *line, a, b *Device) {
 		l.toldCM = true
 		w.r.fail(l.n, l.field, value, "connection refused: "+fmt.Sprintf(format, args...), "")
 	}
+	words := map[bool]string{true: "cm", false: "preset"}
 	switch {
 	case x.ConnectCM != y.ConnectCM:
 		on, off := a.Name, b.Name
 		if y.ConnectCM {
 			on, off = off, on
 		}
-		no("connect", "connect: cm at %s but preset at %s; both ends of a QP need the same", on, off)
+		no("connect", "connect: cm at %s but preset at %s; both ends of a QP need the same%s", on, off,
+			w.r.ofBoth(a, b, words[x.ConnectCM], words[y.ConnectCM], "qp", "connect"))
 	case !x.ConnectCM:
 	case (x.AltPort > 0) != (y.AltPort > 0):
-		no("alt_path", "an alternate path is offered by one side only: alt_path.port %d at %s, %d at %s (0 = none)", x.AltPort, a.Name, y.AltPort, b.Name)
+		no("alt_path", "an alternate path is offered by one side only: alt_path.port %d at %s, %d at %s (0 = none)%s", x.AltPort, a.Name, y.AltPort, b.Name,
+			w.r.ofBoth(a, b, strconv.Itoa(x.AltPort), strconv.Itoa(y.AltPort), "qp", "alt_path"))
 	case x.MaxRdAtomic > 0 && y.MaxDestRd == 0:
-		no(strconv.Itoa(x.MaxRdAtomic), "initiator depth (max_rd_atomic) %d at %s but responder depth (max_dest_rd_atomic) 0 at %s: no READ or atomic could be answered",
-			x.MaxRdAtomic, a.Name, b.Name)
+		no(strconv.Itoa(x.MaxRdAtomic), "initiator depth (max_rd_atomic) %d at %s but responder depth (max_dest_rd_atomic) 0 at %s: no READ or atomic could be answered%s",
+			x.MaxRdAtomic, a.Name, b.Name, w.r.origins(
+				w.r.ofDevice(a, strconv.Itoa(x.MaxRdAtomic), "qp", "max_rd_atomic"), w.r.ofDevice(b, "0", "qp", "max_dest_rd_atomic")))
 	}
+}
+
+// ofDevice is the setting of a device, with the value in force.
+func (r *resolver) ofDevice(d *Device, text string, keys ...string) said {
+	return said{key: strings.Join(keys, ".") + " of " + d.Name, text: text, n: r.plan.settingNode(d, keys...)}
+}
+
+// ofBoth says where two devices have a setting from.
+func (r *resolver) ofBoth(a, b *Device, x, y string, keys ...string) string {
+	return r.origins(r.ofDevice(a, x, keys...), r.ofDevice(b, y, keys...))
 }
 
 // checkADP refuses ranges that are not ascending pairs.

@@ -1,8 +1,10 @@
 package topology
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/rocemu/rocemu/clock"
 )
@@ -22,7 +24,9 @@ func (r *resolver) couple() {
 				pt.PeerCutThrough = s.CutThrough
 			}
 			if pt.Response < pt.EgressHalf {
-				r.fail(r.settingNode(d, "pfc", "response"), "pfc.response", pt.Response.String(), fmt.Sprintf("must be at least half the pipeline latency of %s (%v): it includes the egress half", d.Name, pt.EgressHalf), "")
+				r.contradict(r.root, "", fmt.Sprintf("pfc.response must be at least half the pipeline latency of %s (%v): it includes the egress half", d.Name, pt.EgressHalf), "",
+					said{key: "pfc.response", text: pt.Response.String(), n: r.portSetting(d, pt, "pfc", "response")},
+					said{key: "latency", text: (pt.EgressHalf + pt.IngressHalf).String(), n: r.plan.settingNode(d, "latency")})
 			}
 			w = min(w, pt.EgressHalf+pt.Prop+pt.PeerIngressHalf, pt.pfcLatency())
 		}
@@ -108,20 +112,25 @@ func (r *resolver) headrooms() {
 			}
 		}
 		at := r.settingNode(d, "buffer", "size")
-		if !slices.Contains(told, at) && r.overBudget(d, sum*s.Cell, configured, at) {
+		if !slices.Contains(told, at) && r.overBudget(d, sum*s.Cell, configured) {
 			told = append(told, at)
 		}
 	}
 }
 
 // overBudget reports a switch whose reservations exceed its memory.
-func (r *resolver) overBudget(d *Device, sum, configured int64, at *node) bool {
+func (r *resolver) overBudget(d *Device, sum, configured int64) bool {
 	s := d.Switch
+	of := func(key string, bytes int64) said {
+		n := r.plan.settingNode(d, "buffer", key)
+		return said{key: "switches.buffer." + key, text: cmp.Or(text(n), fmt.Sprintf("%dB", bytes)), n: n}
+	}
+	size := of("size", s.BufferBytes)
 	if s.HeadroomPool > 0 {
 		if s.HeadroomPool <= s.BufferBytes {
 			return false
 		}
-		r.fail(at, "switches.buffer.headroom_pool", fmt.Sprintf("%dB", s.HeadroomPool), fmt.Sprintf("%s: headroom pool %d > buffer %d", d.Name, s.HeadroomPool, s.BufferBytes), "")
+		r.contradict(r.root, "", fmt.Sprintf("%s: headroom pool %d > buffer %d", d.Name, s.HeadroomPool, s.BufferBytes), "", of("headroom_pool", s.HeadroomPool), size)
 		return true
 	}
 	if sum <= s.BufferBytes {
@@ -135,8 +144,27 @@ func (r *resolver) overBudget(d *Device, sum, configured int64, at *node) bool {
 			}
 		}
 	}
-	r.fail(at, "switches.buffer.size", fmt.Sprintf("%dB", s.BufferBytes),
+	all := []said{size}
+	for _, k := range []string{"headroom", "guaranteed", "priorities"} {
+		for j := range d.Ports {
+			if n := r.portSetting(d, &d.Ports[j], "pfc", k); n != nil && !slices.ContainsFunc(all, func(x said) bool { return x.n == n }) {
+				all = append(all, said{key: "switches.pfc." + k, text: text(n), n: n})
+			}
+		}
+	}
+	r.contradict(r.root, "",
 		fmt.Sprintf("%s: headroom + reserved %d > buffer %d (%d lossless priority groups); needs a buffer of at least %d, fewer lossless ports, shorter cables, or headroom_pool",
-			d.Name, configured, s.BufferBytes, lossless, sum), fmt.Sprintf("%dKiB", (sum+1023)/1024))
+			d.Name, configured, s.BufferBytes, lossless, sum), fmt.Sprintf("%dKiB", (sum+1023)/1024), all...)
 	return true
+}
+
+// portSetting is what gave a port its setting: under ports, by number or class,
+// or its device's.
+func (r *resolver) portSetting(d *Device, pt *Port, keys ...string) *node {
+	for _, name := range []string{strconv.Itoa(pt.Num), classNames[pt.Class]} {
+		if n := r.plan.settingNode(d, append([]string{"ports", name}, keys...)...); n != nil && d.Kind != RNIC {
+			return n
+		}
+	}
+	return r.plan.settingNode(d, keys...)
 }

@@ -17,6 +17,9 @@ import (
 // faultErr is a mistake in one key of a fault.
 type faultErr struct{ key, value, msg, hint string }
 
+// forOrCount is the one mistake that is about two keys.
+const forOrCount = "give for or count, not both"
+
 func (e *faultErr) Error() string {
 	s := e.key + ": "
 	if e.value != "" {
@@ -105,7 +108,7 @@ func buildFault(kv [][2]string) (*Fault, []*faultErr) {
 		bad("target", "", "missing: a device, device:port, RNIC or flow", "")
 	}
 	if f.For > 0 && f.Count > 0 && !kind.match {
-		bad("count", strconv.FormatInt(f.Count, 10), "give for or count, not both", "")
+		bad("count", strconv.FormatInt(f.Count, 10), forOrCount, "")
 	}
 	if (f.Match.PSNIndex > 0 || f.Match.HasPSN) && !f.Match.anyIter && f.Match.Iteration == 0 {
 		f.Match.Iteration = 1

@@ -221,7 +221,16 @@ func (r *resolver) failFault(n *node, field string, e *faultErr) {
 	} else if v := n.path("match", e.key); v != nil {
 		at = v
 	}
-	r.fail(at, join(field, e.key), e.value, e.msg, e.hint)
+	key := func(k string) said { return said{key: k, text: text(n.get(k)), n: n.get(k), path: join(field, k)} }
+	msg := e.msg
+	switch kind := n.get("kind"); {
+	case e.msg == forOrCount && n.kind == nMap:
+		r.contradict(n, field, e.msg, "", key("count"), key("for"))
+		return
+	case kind != nil && e.key != "kind" && kind.file != at.file: // what a key takes depends on the kind
+		msg += r.origins(key("kind"))
+	}
+	r.fail(at, join(field, e.key), e.value, msg, e.hint)
 }
 
 // readFault turns either form into a fault.

@@ -98,7 +98,7 @@ func (w *work) ring(l *line) {
 		return
 	}
 	if l.transport != RC {
-		w.r.fail(orNode(l.n.get("transport"), l.n), l.field+".transport", l.n.str("transport"), "ring-allreduce needs rdma", "rdma")
+		w.contradict(l, "ring-allreduce needs transport rdma", "rdma", "transport", "pattern")
 		return
 	}
 	n := int64(len(m))

@@ -44,7 +44,9 @@ func (r *resolver) rnics() {
 		}
 		d.NIC = nic
 		if nic.QP.AltPort > len(d.Ports) {
-			r.fail(orNode(eff.path("qp", "alt_path"), eff), "rnics.qp.alt_path.port", strconv.Itoa(nic.QP.AltPort), d.Name+" has no such port; topology.ports: 2 gives every RNIC two", "")
+			r.contradict(eff, "rnics", d.Name+" has no such port; topology.ports: 2 gives every RNIC two", "",
+				said{key: "qp.alt_path.port", text: strconv.Itoa(nic.QP.AltPort), n: eff.path("qp", "alt_path", "port")},
+				said{key: "topology.ports", text: strconv.Itoa(len(d.Ports)), n: r.root.path("topology", "ports")})
 		}
 		for j := range d.Ports {
 			p := &d.Ports[j]
@@ -115,15 +117,18 @@ func (r *resolver) decodeNIC(n *node, k nicKey) *NIC {
 		}
 	}
 	nic.Response, nic.Quanta = nicResponse(p, k.pfc, nic.Latency), uint16(p.num("quanta"))
+	asked := said{key: "qp.timeout", text: n.path("qp").str("timeout"), n: n.path("qp", "timeout")}
 	if nic.QP.Timeout > nic.Pers.TimeoutMax {
-		r.fail(orNode(n.path("qp", "timeout"), n), "rnics.qp.timeout", n.path("qp").str("timeout"), fmt.Sprintf("this model takes 0..%d", nic.Pers.TimeoutMax), "")
+		r.contradict(n, "rnics", fmt.Sprintf("this model takes a timeout of 0..%d", nic.Pers.TimeoutMax), "", asked,
+			said{key: "personality.timeout_max", text: n.path("personality").str("timeout_max"), n: n.path("personality", "timeout_max")}, saidBy(n, "model"))
 	}
 	if nic.QP.Timeout == 0 {
 		r.warn("timeout-zero", "rnics.qp.timeout", n.path("qp", "timeout"), "timeout 0 never times out: a lost packet that no later one reveals is never sent again")
 	}
 	r.checkADP(n.path("personality", "adp_profile"))
 	if nic.Pers.TimeoutRule == "hip08" && nic.QP.Timeout > 20 {
-		r.fail(orNode(n.path("qp", "timeout"), n), "rnics.qp.timeout", n.path("qp").str("timeout"), "timeout_rule hip08 takes 0..20", "")
+		r.contradict(n, "rnics", "timeout_rule hip08 takes a timeout of 0..20", "", asked,
+			said{key: "personality.timeout_rule", text: "hip08", n: n.path("personality", "timeout_rule")}, saidBy(n, "model"))
 	}
 	nic.PrioOf = r.priorities(n.get("dscp_to_prio"), k)
 	return nic

@@ -181,7 +181,9 @@ func (r *resolver) staticRoutes(rt *router) {
 func (r *resolver) staticGroup(rt *router, n *node, at int32, field string) (int16, bool) {
 	if n.flag("flood") {
 		if n.has("via") {
-			r.fail(n.get("via"), field+".via", "", "a flooded route has no port of its own; give via or flood", "")
+			r.contradict(n, field, "a flooded route has no port of its own; give via or flood", "",
+				said{key: "via", text: text(n.get("via")), n: n.get("via"), path: field + ".via"},
+				said{key: "flood", text: "true", n: n.get("flood"), path: field + ".flood"})
 			return 0, false
 		}
 		return rt.flooded(at), true

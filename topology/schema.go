@@ -127,7 +127,7 @@ func runSpec() *spec {
 		key("window", sDuration.with("auto"), "synchronisation window, not above auto"),
 		key("warmup", sDuration, "requests that start earlier stay out of percentiles"),
 		key("workers", intOf(0, 1024), "0 = automatic"),
-		key("memory", sSize, "a run that needs more is refused; one that grows beyond is stopped"),
+		key("memory", sSize, "a run that needs more is refused; one that grows beyond is stopped; what runs at once in a process (a sweep) may take the sum"),
 	)
 }
 

@@ -29,12 +29,12 @@ type TCPParams struct {
 func (w *work) saneStream(l *line) {
 	if l.transport != TCP {
 		if l.n.has("congestion") {
-			w.r.fail(l.n.get("congestion"), l.field+".congestion", l.control, "belongs to transport tcp; RDMA's is rnics.congestion", "")
+			w.contradict(l, "congestion belongs to transport tcp; RDMA's is rnics.congestion", "", "congestion", "transport")
 		}
 		return
 	}
 	if l.n.has("frame") {
-		w.r.fail(l.n.get("frame"), l.field+".frame", l.n.str("frame"), "belongs to transport udp; packet is the segment size of tcp", "")
+		w.contradict(l, "frame belongs to transport udp; packet is the segment size of tcp", "", "frame", "transport")
 	}
 	if l.n.has("size") && l.size == 0 {
 		w.r.fail(l.n.get("size"), l.field+".size", l.n.str("size"), "a stream's request has at least 1B", "1B")
@@ -73,13 +73,19 @@ func (r *resolver) decodeTCP(n, nic *node) TCPParams {
 		want string
 	}{
 		{"mtu", t.MTU >= 68 && t.MTU <= 65535-18, "must be 68B..65517B"},
-		{"window", t.Window >= int64(t.MTU) && t.Window <= 1<<30, "must hold a packet and be at most 1GiB"},
+		{"window", t.Window <= 1<<30, "must be at most 1GiB"},
 		{"rto_min", t.RTOMin > 0, "must be above 0"},
-		{"rto_max", t.RTOMax >= t.RTOMin && t.RTOMax <= 1000*clock.Second, "must be at least rto_min and at most 1000s"},
+		{"rto_max", t.RTOMax <= 1000*clock.Second, "must be at most 1000s"},
 	} {
 		if !x.ok {
 			r.fail(orNode(n.get(x.key), nic), "rnics.tcp."+x.key, n.str(x.key), x.want, "")
 		}
+	}
+	if t.Window < int64(t.MTU) {
+		r.ordered(n, "rnics.tcp", "mtu", "window")
+	}
+	if t.RTOMax < t.RTOMin {
+		r.ordered(n, "rnics.tcp", "rto_min", "rto_max")
 	}
 	return t
 }

@@ -138,7 +138,7 @@ func (r *resolver) decodeSwitch(n *node) *Switch {
 		s.Slices = 1
 	}
 	if s.BufferBytes < s.Cell*int64(s.Slices) {
-		r.fail(orNode(b.get("size"), n), "switches.buffer.size", b.str("size"), "must hold at least one cell a slice", "")
+		r.contradict(n, "switches.buffer", "the buffer must hold at least one cell a slice", "", saidBy(b, "size"), saidBy(b, "cell"), saidBy(b, "slices"))
 	}
 	if s.MTU < 64 || s.MTU > 65535 {
 		r.fail(orNode(n.get("mtu"), n), "switches.mtu", n.str("mtu"), "must be 64B..65535B", "9216B")
@@ -298,7 +298,10 @@ func (r *resolver) decodeWatchdog(n *node, ports int) *Watchdog {
 		}
 	}
 	if w.Detect < w.Poll || w.Restore < w.Poll {
-		r.fail(orNode(n.get("poll"), n), "switches.pfc.watchdog.poll", w.Poll.String(), "must not be above detect and restore", "")
+		of := func(key string, d clock.Duration) said {
+			return said{key: "switches.pfc.watchdog." + key, text: d.String(), n: n.get(key)}
+		}
+		r.contradict(n, "", "poll must not be above detect and restore", "", of("poll", w.Poll), of("detect", w.Detect), of("restore", w.Restore))
 	}
 	if n.has("action") {
 		w.Action = n.str("action")

@@ -308,7 +308,7 @@ func (w *work) sane(l *line) bool {
 		need(l.n.has("verb"), "verb", "missing: one of "+strings.Join(verbNames, ", "))
 	}
 	if l.transport == TCP && l.n.has("verb") || l.transport == UDP && l.n.has("verb") {
-		w.r.fail(l.n.get("verb"), l.field+".verb", l.n.str("verb"), "a verb needs transport rdma", "")
+		w.contradict(l, "a verb needs transport rdma", "", "verb", "transport")
 	}
 	if l.pattern != "poisson" && l.pattern != "pingmesh" {
 		need(l.size > 0 || l.n.has("size") || l.verb >= CmpSwap, "size", "missing: bytes of a request, such as 64KB")
@@ -318,22 +318,22 @@ func (w *work) sane(l *line) bool {
 		w.r.fail(l.n.get("size"), l.field+".size", l.n.str("size"), "a request carries at most 4294967295B", "")
 	}
 	if l.verb >= CmpSwap && l.size != 8 {
-		w.r.fail(l.n.get("size"), l.field+".size", l.n.str("size"), "an atomic is 8 bytes", "8B")
+		w.contradict(l, "an atomic is 8 bytes", "8B", "size", "verb")
 	}
 	for _, k := range []struct{ key, pattern string }{{"shift", "permutation"}, {"load", "poisson"}, {"cdf", "poisson"}, {"until", "poisson"}} {
 		if l.n.has(k.key) && l.pattern != k.pattern {
-			w.r.fail(l.n.get(k.key), l.field+"."+k.key, text(l.n.get(k.key)), "belongs to pattern "+k.pattern, "")
+			w.contradict(l, k.key+" belongs to pattern "+k.pattern, "", k.key, "pattern")
 		}
 	}
 	if l.qp != "" && (l.pattern != "" || l.qps != 1 || l.transport != RC) {
-		w.r.fail(l.n.get("qp"), l.field+".qp", l.qp, "a shared QP needs a single rdma flow: no pattern and no qps", "")
+		w.contradict(l, "a shared QP needs a single rdma flow: no pattern and no qps", "", "qp", "pattern", "qps", "transport")
 	}
 	return len(w.r.errs) == before
 }
 
 func (w *work) single(l *line) {
 	if len(l.from) > 1 || len(l.to) > 1 {
-		w.r.fail(l.n, l.field+".pattern", "", "several RNICs in from or to need a pattern", "incast")
+		w.contradict(l, "several RNICs in from or to need a pattern, such as incast", "", "from", "to")
 		return
 	}
 	if len(l.from) == 0 || len(l.to) == 0 {
@@ -396,8 +396,8 @@ func (w *work) queuePair(l *line, from, to uint32) int32 {
 	a, b := p.RNIC(from), p.RNIC(to)
 	if old := w.named[l.qp]; l.qp != "" && old != nil {
 		if q := &p.QPs[old.id]; q.A != from || q.B != to {
-			w.r.fail(l.n.get("qp"), l.field+".qp", l.qp, fmt.Sprintf("line %q uses this QP from %s to %s; all lines of a QP run the same way",
-				old.line, p.RNIC(q.A).Name, p.RNIC(q.B).Name), "")
+			w.r.fail(l.n.get("qp"), l.field+".qp", l.qp, fmt.Sprintf("line %q uses this QP from %s to %s; all lines of a QP run the same way (%s)",
+				old.line, p.RNIC(q.A).Name, p.RNIC(q.B).Name, old.from.pos()), "")
 		}
 		w.perQP[old.id]++
 		return old.id
@@ -435,7 +435,8 @@ func (w *work) checkPair(l *line, a, b *Device) {
 	t := w.r.root.get("topology")
 	if a.Pod != b.Pod && t.str("cross_pod_rdma") != "lossy" && !l.toldPod {
 		l.toldPod = true
-		w.r.fail(l.n, l.field, a.Name+" to "+b.Name, "RDMA between PODs is refused: the core is not lossless; set topology.cross_pod_rdma: lossy to run it anyway", "")
+		w.r.fail(l.n, l.field, a.Name+" to "+b.Name, "RDMA between PODs is refused: the core is not lossless; set topology.cross_pod_rdma: lossy to run it anyway"+
+			w.r.origins(saidBy(overlay(defaults().get("topology"), t), "cross_pod_rdma"), saidBy(t, "pods")), "")
 	}
 }
 

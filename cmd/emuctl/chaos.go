@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/sim"
 	"github.com/rocemu/rocemu/sim/chaos"
@@ -22,11 +21,11 @@ func (a *app) drawChaos(ctx context.Context, l *loaded, f *runFlags) error {
 	if err := chaos.Judge(l.plan, clean); err != nil {
 		return exitError{report.ExitFailed, fmt.Errorf("--chaos: the fabric does not converge even without faults: %w", err)}
 	}
-	faults, err := chaos.Draw(l.plan, *f.Chaos, clock.Duration(clean.VirtualNS))
+	faults, err := chaos.Draw(l.plan, *f.Chaos, clean)
 	if err != nil {
 		return err
 	}
-	l.plan.Faults = append(l.plan.Faults, faults...)
+	l.plan.Faults, l.drawn = append(l.plan.Faults, faults...), faults
 	l.plan.Expect = nil
 	if l.expect, err = sim.Expectations(l.plan); err != nil {
 		return err
@@ -35,9 +34,13 @@ func (a *app) drawChaos(ctx context.Context, l *loaded, f *runFlags) error {
 	return nil
 }
 
-// judgeChaos turns a run that did not converge into verdict failed, with the
-// command that repeats it.
+// judgeChaos tells of drawn faults that acted on nothing, and turns a run that
+// did not converge into verdict failed, with the command that repeats it.
 func (a *app) judgeChaos(l *loaded, res *report.Result, files []string, f *runFlags) {
+	if f.Chaos == nil {
+		return
+	}
+	chaos.Missed(l.drawn, res)
 	err := chaos.Judge(l.plan, res)
 	if err == nil {
 		return

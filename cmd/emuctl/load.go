@@ -23,6 +23,7 @@ type loaded struct {
 	plan   *topology.Plan
 	warns  []topology.Warning
 	expect *report.Expect
+	drawn  []topology.Fault // by --chaos
 }
 
 // load reads, resolves and checks everything that can be checked before a run.
@@ -46,7 +47,7 @@ func compile(plan *topology.Plan, warns []topology.Warning) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &loaded{plan, warns, x}, nil
+	return &loaded{plan: plan, warns: warns, expect: x}, nil
 }
 
 // warn adds what is odd about the file to a result's findings.

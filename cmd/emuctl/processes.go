@@ -26,7 +26,7 @@ import (
 const localContext = "local"
 
 // runSpread is `run --processes`.
-func (a *app) runSpread(ctx context.Context, l *loaded, f *runFlags, dir *report.Dir) error {
+func (a *app) runSpread(ctx context.Context, l *loaded, files []string, f *runFlags, dir *report.Dir) error {
 	if len(f.Pcap) > 0 {
 		return fmt.Errorf("--pcap works in one process; leave --processes out")
 	}
@@ -36,6 +36,7 @@ func (a *app) runSpread(ctx context.Context, l *loaded, f *runFlags, dir *report
 		return err
 	}
 	warn(res, l.warns)
+	a.judgeChaos(l, res, files, f)
 	if dir != nil {
 		if err := errors.Join(dir.Write(res), g.watch.WriteDir(f.Out)); err != nil {
 			return exitError{report.ExitFailed, err}

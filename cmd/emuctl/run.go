@@ -77,15 +77,13 @@ func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error 
 		return err
 	}
 	if f.Processes != "" || f.Interact {
-		return a.runSpread(ctx, l, f, dir)
+		return a.runSpread(ctx, l, files, f, dir)
 	}
 	res, w, err := a.execRun(ctx, l, f, dir != nil)
 	if err != nil {
 		return exitError{report.ExitFailed, err}
 	}
-	if f.Chaos != nil {
-		a.judgeChaos(l, res, files, f)
-	}
+	a.judgeChaos(l, res, files, f)
 	if dir != nil {
 		if err := errors.Join(dir.Write(res), w.WriteDir(f.Out)); err != nil {
 			// The run may have taken hours: what it found is shown all the same.

@@ -97,7 +97,7 @@ var importTable = []rule{
 	{"internal/natural", nil},
 	{"report", []string{"clock", "internal/natural"}},
 	{"topology", []string{"clock", "internal/natural"}},
-	{"actors/snap", []string{"clock", "nodes/wire"}},
+	{"actors/snap", []string{"clock", "nodes/wire", "nodes/record"}},
 	{"actors", []string{"actors", "clock", "nodes/wire"}},
 	{"nodes/rnic/qp", []string{"clock", "nodes/wire", "nodes/record", "actors/snap"}},
 	{"nodes/rnic/cc", []string{"clock", "nodes/wire", "nodes/record", "actors/snap"}},

@@ -179,6 +179,8 @@ func (s *Switch) control(now clock.Time, pn int, f *wire.Frame) {
 	case f.Has(wire.FlagBadFCS):
 		p.c.CRC++
 		return
+	case f.Has(wire.DamagedType):
+		return // no MAC control frame any more
 	}
 	for m := uint8(f.D); m != 0; m &= m - 1 {
 		n := bits.TrailingZeros8(m)

@@ -3,7 +3,6 @@ package fabric
 import (
 	"github.com/rocemu/rocemu/actors/snap"
 	"github.com/rocemu/rocemu/clock"
-	"github.com/rocemu/rocemu/nodes/record"
 )
 
 // words lists the counters of a port in a fixed order.
@@ -45,26 +44,4 @@ func (c *PortCount) restore(r *snap.Reader) {
 		p.rxSince, p.txSince = r.Time(), r.Time()
 		c.PG[n].FirstXOFF = r.Time()
 	}
-}
-
-func snapRecord(w *snap.Writer, x *record.Record) {
-	w.Time(x.At)
-	w.I64(x.X)
-	w.I64(x.Y)
-	for _, v := range []uint32{uint32(x.Dev), x.Src, x.Dst, x.QPN, x.PSN, uint32(x.Fault), x.Seq} {
-		w.U32(v)
-	}
-	w.U16(x.Port)
-	for _, v := range []uint8{uint8(x.Kind), x.Reason, x.Prio, x.Op, x.Iter} {
-		w.U8(v)
-	}
-}
-
-func restoreRecord(r *snap.Reader) (x record.Record) {
-	x.At, x.X, x.Y = r.Time(), r.I64(), r.I64()
-	x.Dev, x.Src, x.Dst, x.QPN, x.PSN = int32(r.U32()), r.U32(), r.U32(), r.U32(), r.U32()
-	x.Fault, x.Seq = int32(r.U32()), r.U32()
-	x.Port = r.U16()
-	x.Kind, x.Reason, x.Prio, x.Op, x.Iter = record.Kind(r.U8()), r.U8(), r.U8(), r.U8(), r.U8()
-	return x
 }

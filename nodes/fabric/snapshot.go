@@ -41,7 +41,7 @@ func (s *Switch) Snapshot(w *snap.Writer) {
 	s.wait.snapshot(w)
 	w.Len(len(s.rec))
 	for i := range s.rec {
-		snapRecord(w, &s.rec[i])
+		w.Record(&s.rec[i])
 	}
 	w.Bool(s.faults != nil)
 	if s.faults != nil {
@@ -81,7 +81,8 @@ func (s *Switch) Restore(r *snap.Reader) error {
 	n := r.Len()
 	s.rec = nil
 	for range n {
-		s.rec = append(s.rec, restoreRecord(r))
+		s.rec = append(s.rec, record.Record{})
+		r.Record(&s.rec[len(s.rec)-1])
 		if r.Err != nil {
 			return r.Err
 		}

@@ -63,6 +63,13 @@ func dogTimes(s *Switch) (found, back clock.Time) {
 
 // TestSC32Watchdog: detection in (D, D+P], restoration in (R, R+P] after the
 // last pause; what is queued, arrives or comes in on the PG meanwhile is dropped.
+//
+// Readings: the detection time runs from the first pause of a storm without a
+// gap, whether or not frames wait for the queue. The last pause is the last frame
+// that the storm sends, up to its 1 ms before it ends. The PG that drops is that
+// of the stormed port, where its own host sends in; other ports' stay open, and
+// what they bring for the stormed queue drops there. A PG whose frames drop on
+// arrival does not fill: that is why no PFC goes to the sources.
 func TestSC32Watchdog(t *testing.T) {
 	for _, c := range []struct{ detect, poll clock.Duration }{{200 * ms, 200 * ms}, {400 * ms, 200 * ms}} {
 		from, to := 30*ms, 1030*ms

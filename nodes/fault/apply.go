@@ -27,7 +27,7 @@ func (d *Device) takes(st *state, port int, side Dir, f *wire.Frame) bool {
 			return false
 		}
 	case Corrupt:
-		if st.Field == FieldPad && f.Pad() == 0 {
+		if !st.Field.in(f) {
 			return false
 		}
 	}
@@ -109,20 +109,41 @@ func (d *Device) apply(st *state, f *wire.Frame, v *fate) {
 	}
 }
 
+// in reports whether f has the field.
+func (x Field) in(f *wire.Frame) bool {
+	switch x {
+	case FieldFCS, FieldEtherType:
+		return true
+	case FieldIPID, FieldIPTTL, FieldIPTOS, FieldIPChecksum:
+		return !isPause(f)
+	case FieldUDPChecksum:
+		return roce(f) || f.Kind == wire.KindUDP
+	case FieldPad:
+		return roce(f) && f.Pad() != 0
+	}
+	return roce(f)
+}
+
 // corrupt flips a field. The FCS is recomputed unless it is the field, so only
 // the checks of the RNIC find out; the ICRC masks TTL, ToS, UDP checksum and
-// the reserved bits of the BTH, so nobody does (transport §1.9).
+// the reserved bits of the BTH, so nobody does (transport §1.9). The IP
+// identification is covered by the ICRC alone, which only RoCE has.
 func corrupt(field Field, f *wire.Frame) {
+	if field == FieldIPID && !roce(f) {
+		return
+	}
 	switch field {
 	case FieldFCS:
 		f.Set(wire.FlagBadFCS)
-	case FieldEtherType, FieldIPChecksum:
-		f.Set(wire.FlagBadHdr)
+	case FieldEtherType:
+		f.Set(wire.DamagedType)
+	case FieldIPChecksum:
+		f.BreakIP()
 	case FieldIPID, FieldPad, FieldICRC:
-		f.Set(wire.FlagBadICRC)
+		f.BreakICRC()
 	case FieldBTHPSN:
 		f.SetPSN(f.PSN() ^ 1)
-		f.Set(wire.FlagBadICRC)
+		f.BreakICRC()
 	case FieldIPTTL:
 		if f.TTL > 1 {
 			f.TTL--

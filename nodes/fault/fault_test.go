@@ -176,7 +176,7 @@ func TestVerdictOfEachFrameKind(t *testing.T) {
 		{"corrupt", map[string]string{"field": "icrc"}, flagged(wire.FlagBadICRC)},
 		{"corrupt", map[string]string{"field": "ip.id"}, flagged(wire.FlagBadICRC)},
 		{"corrupt", map[string]string{"field": "bth.psn"}, flagged(wire.FlagBadICRC)},
-		{"corrupt", map[string]string{"field": "ethertype"}, flagged(wire.FlagBadHdr)},
+		{"corrupt", map[string]string{"field": "ethertype"}, flagged(wire.DamagedType)},
 		{"corrupt", map[string]string{"field": "ip.checksum"}, flagged(wire.FlagBadHdr)},
 		{"corrupt", map[string]string{"field": "ip.ttl"}, flagged(0)},
 		{"corrupt", map[string]string{"field": "ip.tos"}, flagged(0)},
@@ -204,6 +204,46 @@ func TestMTUOfAnRNIC(t *testing.T) {
 		if g := d.In(1, 1, &x); g.Drop != want {
 			t.Errorf("%d B: %v", n, g.Drop)
 		}
+	}
+}
+
+// TestCorruptTakesFramesThatHaveTheField, and of two damages the one that the
+// receiver meets first stays: type, then IP header, then ICRC.
+func TestCorruptTakesFramesThatHaveTheField(t *testing.T) {
+	pause, udp := wire.Frame{Kind: wire.KindPFC, Len: wire.PFCFrame}, wire.Frame{Kind: wire.KindUDP, Len: 200, TTL: 64}
+	roceFrame := data(1, 1083)
+	roceFrame.SetPad(1021)
+	has := map[string][3]bool{ // RoCE, UDP, PFC
+		"fcs": {true, true, true}, "ethertype": {true, true, true},
+		"ip.id": {true, true, false}, "ip.ttl": {true, true, false}, "ip.tos": {true, true, false}, "ip.checksum": {true, true, false},
+		"udp.checksum": {true, true, false}, "bth.resv": {true, false, false}, "bth.psn": {true, false, false}, "pad": {true, false, false}, "icrc": {true, false, false},
+	}
+	for f := range numFields {
+		for i, frame := range []*wire.Frame{&roceFrame, &udp, &pause} {
+			if got, want := f.in(frame), has[f.String()][i]; got != want {
+				t.Errorf("%v in frame %d: %v", f, i, got)
+			}
+		}
+	}
+	for _, c := range []struct {
+		fields []Field
+		want   wire.Flags
+	}{
+		{[]Field{FieldICRC, FieldIPChecksum}, wire.FlagBadHdr},
+		{[]Field{FieldIPChecksum, FieldIPID}, wire.FlagBadHdr},
+		{[]Field{FieldEtherType, FieldIPChecksum, FieldICRC}, wire.DamagedType},
+		{[]Field{FieldIPChecksum, FieldEtherType}, wire.DamagedType},
+	} {
+		f := data(1, 1082)
+		for _, x := range c.fields {
+			corrupt(x, &f)
+		}
+		if got := f.Flags() & wire.DamagedType; got != c.want {
+			t.Errorf("%v: flags %02x, want %02x", c.fields, got, c.want)
+		}
+	}
+	if corrupt(FieldIPID, &udp); udp.Flags() != 0 {
+		t.Error("nothing covers the identification of a datagram")
 	}
 }
 

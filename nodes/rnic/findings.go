@@ -30,7 +30,7 @@ func (r *RNIC) fillFindings(part *report.Part) {
 	r.clampFinding(add)
 	r.deadPaths(add)
 	if r.recLost > 0 {
-		add("records_lost", "%d exceptional records beyond %d were not kept; counters are complete", r.recLost, maxRecords)
+		add(report.CodeRecordsLost, "%d exceptional records beyond %d were not kept; counters are complete", r.recLost, maxRecords)
 	}
 }
 

@@ -130,8 +130,15 @@ func (r *RNIC) noteDrop(now clock.Time, i int, f *wire.Frame, why report.Reason,
 	})
 }
 
-// pauseFrame applies a PFC frame; 802.3x is ignored when PFC is on.
+// pauseFrame applies a PFC frame; 802.3x is ignored when PFC is on, and so is
+// what a fault damaged.
 func (r *RNIC) pauseFrame(now clock.Time, i int, f *wire.Frame) {
+	if f.Flags()&badFlags != 0 {
+		if f.Has(wire.FlagBadFCS) {
+			r.st.discards++
+		}
+		return
+	}
 	if f.Kind != wire.KindPFC {
 		return
 	}

@@ -56,7 +56,7 @@ func (r *RNIC) Snapshot(w *snap.Writer) {
 	w.U64(r.hops())
 	w.Len(len(r.rec))
 	for i := range r.rec {
-		snapRecord(w, &r.rec[i])
+		w.Record(&r.rec[i])
 	}
 	r.faults.snapshot(r, w)
 }
@@ -117,7 +117,7 @@ func (r *RNIC) Restore(s *snap.Reader) error {
 	s.U64() // hops: the frames sent
 	r.rec = make([]record.Record, s.Len())
 	for i := range r.rec {
-		restoreRecord(s, &r.rec[i])
+		s.Record(&r.rec[i])
 	}
 	r.faults.restore(r, s)
 	return s.Err
@@ -337,34 +337,5 @@ func (q *ring) restore(s *snap.Reader) {
 	*q = ring{}
 	for range s.Len() {
 		q.push(int32(s.U32()))
-	}
-}
-
-func snapRecord(w *snap.Writer, n *record.Record) {
-	w.Time(n.At)
-	w.I64(n.X)
-	w.I64(n.Y)
-	for _, v := range []uint32{uint32(n.Dev), n.Src, n.Dst, n.QPN, n.PSN, uint32(n.Fault), n.Seq} {
-		w.U32(v)
-	}
-	w.U16(n.Port)
-	for _, v := range []uint8{uint8(n.Kind), n.Reason, n.Prio, n.Op, n.Iter} {
-		w.U8(v)
-	}
-}
-
-func restoreRecord(s *snap.Reader, n *record.Record) {
-	n.At = s.Time()
-	n.X, n.Y = s.I64(), s.I64()
-	n.Dev = int32(s.U32())
-	for _, v := range []*uint32{&n.Src, &n.Dst, &n.QPN, &n.PSN} {
-		*v = s.U32()
-	}
-	n.Fault = int32(s.U32())
-	n.Seq = s.U32()
-	n.Port = s.U16()
-	n.Kind = record.Kind(s.U8())
-	for _, v := range []*uint8{&n.Reason, &n.Prio, &n.Op, &n.Iter} {
-		*v = s.U8()
 	}
 }

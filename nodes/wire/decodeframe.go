@@ -10,7 +10,8 @@ const damage = FlagBadFCS | FlagBadICRC | FlagBadHdr
 
 // DecodeFrame reads the bytes of a frame, destination MAC through FCS, into its
 // value: the inverse of AppendFrame for every value whose unused fields are
-// zero. A wrong FCS, ICRC or IPv4 checksum is a flag, not an error. Bytes that
+// zero. A wrong FCS, ICRC or IPv4 checksum is a flag, not an error, and so is
+// an EtherType that AppendFrame damaged. Bytes that
 // do not parse give a frame of KindOther with their length, flagged
 // FlagBadHdr, and the error; protocols that are not in use give KindOther.
 func DecodeFrame(b []byte, ctx FrameContext) (Frame, error) {
@@ -23,7 +24,8 @@ func DecodeFrame(b []byte, ctx FrameContext) (Frame, error) {
 	if len(b) > 0xffff {
 		return f, &Error{Layer: "Ethernet", Field: "length", Got: len(b), Want: "at most 65535", Cause: ErrLength}
 	}
-	p, err := DecodeFCS(b)
+	mended, wrong := mendType(b)
+	p, err := DecodeFCS(mended)
 	if err != nil {
 		f.Set(FlagBadHdr)
 		return f, err
@@ -34,7 +36,25 @@ func DecodeFrame(b []byte, ctx FrameContext) (Frame, error) {
 	if p.NVLAN == 0 {
 		f.fill(&p)
 	}
+	if wrong {
+		f.Set(DamagedType)
+	}
 	return f, nil
+}
+
+// mendType returns the bytes with the EtherType that they had before a fault
+// damaged it, and whether one did.
+func mendType(b []byte) (mended []byte, wrong bool) {
+	if len(b) < EthHeader {
+		return b, false
+	}
+	switch binary.BigEndian.Uint16(b[2*MACSize:]) ^ typeDamage<<8 {
+	case TypeIPv4, TypeControl:
+		mended = append(mended, b...)
+		mended[2*MACSize] ^= typeDamage
+		return mended, true
+	}
+	return b, false
 }
 
 // fill sets what the packet's headers hold.
@@ -59,7 +79,7 @@ func (f *Frame) fill(p *Packet) {
 			f.fillFlow(p)
 		}
 		if bad {
-			f.Set(FlagBadHdr)
+			f.BreakIP()
 		}
 	}
 }

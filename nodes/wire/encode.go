@@ -23,14 +23,18 @@ const (
 	TCPHeader = 20
 )
 
+// typeDamage is the bit of an EtherType's first byte that a fault flips: 0x0800
+// becomes 0x0900 and 0x8808 becomes 0x8908, which no receiver knows.
+const typeDamage = 1
+
 // wordsSize is the block of a frame's transport words that leads the payload of
 // UDP, TCP and other frames: opcode and QPN, flags and PSN, D, A, B, C.
 const wordsSize = 36
 
 // AppendFrame writes the frame as it stands on the wire, destination MAC
 // through FCS, f.Len bytes. What a fault damaged is really wrong in the bytes:
-// one bit of the FCS, of the ICRC, or of the IPv4 header checksum. It does not
-// allocate when dst has room. A Len below the opcode's headers is a bug and
+// one bit of the FCS, of the ICRC, of the IPv4 header checksum, or of the
+// EtherType. It does not allocate when dst has room. A Len below the opcode's headers is a bug and
 // panics.
 func AppendFrame(dst []byte, f *Frame, ctx FrameContext) []byte {
 	start := len(dst)
@@ -41,6 +45,9 @@ func AppendFrame(dst []byte, f *Frame, ctx FrameContext) []byte {
 		dst = appendRoCE(dst, f, ctx)
 	default:
 		dst = appendFlow(dst, f, ctx)
+	}
+	if f.Has(DamagedType) {
+		dst[start+2*MACSize] ^= typeDamage
 	}
 	fcs := FCS(dst[start:])
 	if f.Has(FlagBadFCS) {
@@ -87,7 +94,7 @@ func appendIPv4(dst []byte, f *Frame, ctx FrameContext, proto uint8, n int) []by
 	}
 	dst = h.Append(dst)
 	sum := ^onesSum(0, dst[ip:])
-	if f.Has(FlagBadHdr) {
+	if f.Flags()&DamagedType == FlagBadHdr {
 		sum ^= 1 // a change by one is never 0 modulo 0xffff
 	}
 	binary.BigEndian.PutUint16(dst[ip+10:], sum)
@@ -113,7 +120,7 @@ func appendRoCE(dst []byte, f *Frame, ctx FrameContext) []byte {
 	dst = AppendFill(dst, f.C, payload)
 	dst = appendZeros(dst, pad)
 	icrc := ICRCv4(dst[start+EthHeader:])
-	if f.Has(FlagBadICRC) {
+	if f.Flags()&DamagedType == FlagBadICRC {
 		icrc ^= 1
 	}
 	dst = binary.LittleEndian.AppendUint32(dst, icrc)

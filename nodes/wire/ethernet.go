@@ -7,7 +7,10 @@ import (
 )
 
 // MAC is a 48-bit hardware address.
-type MAC [6]byte
+type MAC [MACSize]byte
+
+// MACSize is its length.
+const MACSize = 6
 
 // String prints the address as 02:00:00:00:00:01.
 func (m MAC) String() string {

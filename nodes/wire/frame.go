@@ -37,10 +37,15 @@ const (
 	FlagM                         // BTH M (MigReq)
 	FlagBadFCS                    // damaged on a link: dropped by the next receiver, reason crc
 	FlagBadICRC                   // ICRC does not match: dropped by the RNIC, reason icrc
-	FlagBadHdr                    // Ethernet, IP or UDP header damaged so that the RNIC drops it, reason bad_header
+	FlagBadHdr                    // header damaged so that the RNIC drops it, reason bad_header
 	FlagBECN                      // BTH BECN
 	FlagFECN                      // BTH FECN
 )
+
+// DamagedType is both bits: the EtherType is wrong. A receiver sees no IP
+// header then, so neither checksum says anything, and the reason is bad_header
+// as for FlagBadHdr alone, which is the header checksum.
+const DamagedType = FlagBadHdr | FlagBadICRC
 
 // ECN codepoints, the low two bits of the ToS byte.
 const (
@@ -118,6 +123,22 @@ func (f *Frame) Has(x Flags) bool { return Flags(f.psn>>24)&x == x }
 // Set raises flag bits; Clear lowers them.
 func (f *Frame) Set(x Flags)   { f.psn |= uint32(x) << 24 }
 func (f *Frame) Clear(x Flags) { f.psn &^= uint32(x) << 24 }
+
+// BreakIP damages the IPv4 header checksum and BreakICRC the ICRC, unless a
+// damage that the receiver meets first hides it.
+func (f *Frame) BreakIP() {
+	if !f.Has(DamagedType) {
+		f.Clear(FlagBadICRC)
+		f.Set(FlagBadHdr)
+	}
+}
+
+// BreakICRC is the same for the ICRC.
+func (f *Frame) BreakICRC() {
+	if !f.Has(FlagBadHdr) {
+		f.Set(FlagBadICRC)
+	}
+}
 
 // ECN returns the ECN codepoint, DSCP the differentiated services codepoint.
 func (f *Frame) ECN() uint8  { return f.TOS & 3 }

@@ -33,6 +33,9 @@ func drawFrame(t *rapid.T) (f, beside Frame) {
 		f.A, f.B, f.D = rapid.Uint64().Draw(t, "A"), rapid.Uint64().Draw(t, "B"), uint32(rapid.Uint16().Draw(t, "D"))
 	case 1:
 		f.Kind, f.Len, f.A = KindPause, MinFrame, uint64(rapid.Uint16().Draw(t, "A"))
+		if rapid.Bool().Draw(t, "badtype") {
+			f.Set(DamagedType)
+		}
 	case 2:
 		drawAddresses(t, &f)
 		drawFlow(t, &f, &beside)
@@ -65,6 +68,9 @@ func drawFlow(t *rapid.T, f, beside *Frame) {
 	f.SetPSN(PSN(rapid.Uint32().Draw(t, "psn")))
 	if f.Len < 130 {
 		beside.A, beside.B, beside.C, beside.D, beside.qpn, beside.psn = f.A, f.B, f.C, f.D, f.qpn, f.psn
+	}
+	if rapid.Bool().Draw(t, "badtype") {
+		f.Set(DamagedType)
 	}
 	if f.Kind == KindTCP { // sequence numbers are always in the bytes
 		beside.A, beside.B = beside.A&^0xffffffff, beside.B&^0xffffffff
@@ -155,6 +161,9 @@ func checkDamage(t *rapid.T, f *Frame, b []byte) {
 	if p.Net == NetIPv4 && p.ipv4OK() == f.Has(FlagBadHdr) {
 		t.Fatalf("IP checksum right: %v, flags %02x", p.ipv4OK(), f.Flags())
 	}
+	if known := p.Net != NetOther; known == f.Has(DamagedType) {
+		t.Fatalf("type %04x, flags %02x", p.Eth.Type, f.Flags())
+	}
 	if p.IsRoCE && (!bytes.Equal(p.Payload, AppendFill(nil, f.C, f.PayloadLen())) || p.PadByte != [3]byte{}) {
 		t.Fatalf("payload %x is not the fill of tag %x", p.Payload, f.C)
 	}
@@ -215,6 +224,27 @@ func TestSamePSNSameBytes(t *testing.T) {
 	pb, err := DecodeFCS(AppendFrame(nil, &b, FrameContext{SrcMAC: PortMAC(1, 1)}))
 	if err != nil || px.ICRC != pb.ICRC || !pb.ICRCOK() || px.FCS == pb.FCS {
 		t.Errorf("ICRC %08x and %08x, FCS %08x and %08x", px.ICRC, pb.ICRC, px.FCS, pb.FCS)
+	}
+}
+
+// TestDamagedTypeAlone: with a damaged type everything behind it is as it was.
+func TestDamagedTypeAlone(t *testing.T) {
+	f := Frame{Src: 1, Dst: 2, TTL: 64, C: 99, Len: uint16(RoCELen(SendMiddle, 1024))}
+	f.SetOp(SendMiddle, 17)
+	good := AppendFrame(nil, &f, FrameContext{})
+	f.Set(DamagedType)
+	bad := AppendFrame(nil, &f, FrameContext{})
+	if got := binary.BigEndian.Uint16(bad[12:]); got != 0x0900 {
+		t.Errorf("type %04x", got)
+	}
+	if !bytes.Equal(bad[EthHeader:len(bad)-FCSSize], good[EthHeader:len(good)-FCSSize]) || !bytes.Equal(bad[:12], good[:12]) {
+		t.Errorf("another byte differs\n%x\n%x", bad, good)
+	}
+	if !CheckFCS(bad) {
+		t.Error("the FCS is not that of the damaged frame")
+	}
+	if g, err := DecodeFrame(bad, FrameContext{}); err != nil || g.Flags()&DamagedType != DamagedType || g.Dst != 2 {
+		t.Errorf("%+v %v", g, err)
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package chaos draws faults for a fabric from a seed, within limits that any
 // correct fabric survives, and judges whether the run converged: every fault
 // heals, so every request must complete with success, frames must be conserved
-// and nothing may hang. Equal plan, seed and horizon draw equal faults. Start
+// and nothing may hang. Equal plan, seed and clean run draw equal faults. Start
 // at [Draw].
 package chaos
 
@@ -17,10 +17,9 @@ import (
 // Limits of one draw. They stay far inside a retry budget of timeout 14,
 // retry_cnt 7: 469 ms.
 const (
-	MaxFaults  = 6
-	MinSpan    = 20 * clock.Microsecond
-	MaxSpan    = 5 * clock.Millisecond
-	MinHorizon = 100 * clock.Microsecond
+	MaxFaults = 6
+	MinSpan   = 20 * clock.Microsecond
+	MaxSpan   = 5 * clock.Millisecond
 )
 
 // source is a keyed sequence of draws.
@@ -52,14 +51,21 @@ func (s *source) span(lo, hi clock.Duration) clock.Duration {
 	return lo + clock.Duration(s.next(int((hi-lo)/clock.Nanosecond)))*clock.Nanosecond
 }
 
-// Draw returns 1 to MaxFaults faults that start within horizon (the time the
-// run takes without faults) and heal, as text and bound to the plan.
-func Draw(plan *topology.Plan, seed uint64, horizon clock.Duration) ([]topology.Fault, error) {
+// Draw returns 1 to MaxFaults faults that heal, as text and bound to the plan.
+// Each is for a flow: it starts while that runs, at a place and of a kind that
+// its frames meet. What ran when is taken from a run without faults.
+func Draw(plan *topology.Plan, seed uint64, clean *report.Result) ([]topology.Fault, error) {
+	if len(plan.Flows) == 0 {
+		return nil, fmt.Errorf("chaos seed %d: %s has no workload that a fault could meet", seed, plan.Name)
+	}
 	s := &source{key: clock.Mix(seed, plan.Seed, 0x64726177), losses: MaxFaults}
-	horizon = max(horizon, MinHorizon)
 	var out []topology.Fault
 	for i := range 1 + s.next(MaxFaults) {
-		text := fmt.Sprintf("%s name=chaos%d", s.fault(plan, horizon), i+1)
+		u, err := s.draw(plan, clean)
+		if err != nil {
+			return nil, fmt.Errorf("chaos seed %d: %w", seed, err)
+		}
+		text := fmt.Sprintf("%s name=chaos%d", s.fault(u), i+1)
 		f, err := topology.ParseFault(text)
 		if err == nil {
 			err = plan.BindFault(f)
@@ -73,66 +79,143 @@ func Draw(plan *topology.Plan, seed uint64, horizon clock.Duration) ([]topology.
 	return out, nil
 }
 
-// fault draws one fault in text form.
-func (s *source) fault(plan *topology.Plan, horizon clock.Duration) string {
-	at := s.span(0, horizon)
-	length := s.span(MinSpan, min(MaxSpan, max(horizon/2, 2*MinSpan)))
-	during := fmt.Sprintf(" at=%s for=%s", at, length)
-	nic, port := s.rnic(plan), s.port(plan)
-	switch s.next(16) {
-	case 0:
-		return "link-down " + port + during + fmt.Sprintf(" hold=%s", s.span(0, 100*clock.Microsecond))
-	case 1:
-		return "link-flap " + port + during + fmt.Sprintf(" period=%s", s.span(10*clock.Microsecond, 200*clock.Microsecond))
-	case 2:
-		return "one-way " + port + during + " dir=" + s.pick("in", "out")
-	case 3:
-		return "rate " + port + during + " to=" + s.pick("1Gbps", "5Gbps", "10Gbps")
-	case 4:
-		return "ber " + port + during + " to=" + s.pick("1e-9", "1e-8", "1e-7")
-	case 5:
-		return "loss " + port + during + " probability=" + s.pick("1e-4", "1e-3", "1e-2")
-	case 6:
-		if s.next(4) == 0 {
-			return fmt.Sprintf("drop %s:1 at=%s count=%d dir=%s", nic, at, s.few(), s.pick("in", "out"))
-		}
-		return fmt.Sprintf("%s %s:1 at=%s count=%d dir=%s", s.pick("duplicate", "reorder", "mark-ce"), nic, at, 1+s.next(20), s.pick("in", "out"))
-	case 7:
-		return fmt.Sprintf("corrupt %s:1 at=%s count=%d dir=out field=%s", nic, at, s.few(), s.pick("icrc", "fcs", "ip.id", "ip.ttl", "bth.psn"))
-	case 8:
-		return fmt.Sprintf("delay %s:1 at=%s count=%d dir=%s by=%s", nic, at, 1+s.next(20), s.pick("in", "out"), s.span(clock.Microsecond, 100*clock.Microsecond))
-	case 9:
-		return "pause-storm " + nic + ":1" + during
-	case 10:
-		return "slow-receiver " + nic + during + " drain=" + s.pick("1Gbps", "5Gbps", "10Gbps")
-	case 11:
-		return s.pick("rq-empty", "mr-not-ready", "no-resource", "rq-pause", "pcie-stall") + " " + nic + during
-	case 12:
-		return "hash " + s.device(plan) + during + " to=" + s.pick("1", "2", "3")
-	case 13:
-		return s.pick("pfc-off ", "ecn-off ") + port + during
-	case 14:
-		if s.next(2) == 0 {
-			return "drain " + s.device(plan) + during
-		}
-		return "device-down " + s.device(plan) + during + fmt.Sprintf(" boot=%s", s.span(0, clock.Millisecond))
+// fault draws one fault in text form: of links, of frames, of receivers or of
+// switches.
+func (s *source) fault(u *use) string {
+	switch n := s.next(16); {
+	case n < 6:
+		return s.linkFault(u, n)
+	case n < 9:
+		return s.frameFault(u, n)
+	case n < 12:
+		return s.hostFault(u, n)
+	case n < 15:
+		return s.switchFault(u, n)
 	}
-	return "dscp " + nic + during + " to=" + s.pick("0", "26", "48")
+	other := s.pick("0", "26", "48")
+	if other == fmt.Sprint(u.flow.DSCP) {
+		other = "10"
+	}
+	return fmt.Sprintf("dscp %s at=%s for=%s to=%s", u.sender().Name, s.time(u), s.length(u), other)
 }
 
-func (s *source) rnic(plan *topology.Plan) string {
-	return plan.Devices[plan.RNICs[s.next(len(plan.RNICs))]].Name
+// length draws how long a fault lasts.
+func (s *source) length(u *use) clock.Duration {
+	return s.span(MinSpan, min(MaxSpan, max(u.span()/2, 2*MinSpan)))
 }
 
-// port draws a cable by one of its ends, favouring switches.
-func (s *source) port(plan *topology.Plan) string {
-	d := &plan.Devices[s.next(len(plan.Devices))]
-	return fmt.Sprintf("%s:%d", d.Name, d.Ports[s.next(len(d.Ports))].Num)
+func (s *source) linkFault(u *use, n int) string {
+	d, p := s.leg(u)
+	port, at, length := fmt.Sprintf("%s:%d", d.Name, p.Num), s.time(u), s.length(u)
+	during := fmt.Sprintf(" %s at=%s for=%s", port, at, length)
+	frames, bytes := u.frames(min(length, clock.Duration(u.to)-at))
+	few := fmt.Sprintf(" %s at=%s dir=out count=", port, at)
+	switch n {
+	case 0:
+		return "link-down" + during + fmt.Sprintf(" hold=%s", s.span(0, 100*clock.Microsecond))
+	case 1:
+		return "link-flap" + during + fmt.Sprintf(" period=%s", s.span(10*clock.Microsecond, min(length, 200*clock.Microsecond)))
+	case 2:
+		return "one-way" + during + " dir=out" // what answers may come another way
+	case 3:
+		rates := []string{"1Gbps", "5Gbps", "10Gbps"}
+		for len(rates) > 1 && slower(p, rates[len(rates)-1]) {
+			rates = rates[:len(rates)-1]
+		}
+		return "rate" + during + " to=" + s.pick(rates...)
+	case 4:
+		if 8*bytes < expected*1e6 {
+			return fmt.Sprintf("corrupt%s%d field=fcs", few, s.few())
+		}
+		return "ber" + during + " to=" + s.likely(8*bytes, chance{"1e-9", 1e9}, chance{"1e-8", 1e8}, chance{"1e-7", 1e7}, chance{"1e-6", 1e6})
+	}
+	if frames < expected*20 {
+		return fmt.Sprintf("drop%s%d", few, s.few())
+	}
+	return "loss" + during + " dir=out probability=" + s.likely(frames, chance{"1e-4", 1e4}, chance{"1e-3", 1e3}, chance{"1e-2", 100}, chance{"5e-2", 20})
 }
 
-// device draws a switch.
-func (s *source) device(plan *topology.Plan) string {
-	return plan.Devices[s.next(len(plan.Devices)-len(plan.RNICs))].Name
+// slower reports whether a port is not faster than a rate.
+func slower(p *topology.Port, rate string) bool {
+	r, err := topology.ParseRate(rate)
+	return err == nil && p.Rate <= r
+}
+
+// frameFault acts on a few frames as they leave the flow's sender or reach its
+// receiver.
+func (s *source) frameFault(u *use, n int) string {
+	at := s.time(u)
+	end := u.sender().Name + ":1"
+	dir := s.pick("in", "out")
+	if dir == "in" {
+		end = u.receiver().Name + ":1"
+	}
+	rdma := u.flow.Transport == topology.RC
+	switch {
+	case n == 6 && s.next(4) == 0:
+		return fmt.Sprintf("drop %s at=%s count=%d dir=%s", end, at, s.few(), dir)
+	case n == 6:
+		kinds := []string{"duplicate", "reorder", "mark-ce"}
+		if !rdma {
+			kinds = kinds[:2]
+		}
+		return fmt.Sprintf("%s %s at=%s count=%d dir=%s", s.pick(kinds...), end, at, 1+s.next(20), dir)
+	case n == 7:
+		fields := []string{"fcs", "ip.ttl", "icrc", "ip.id", "bth.psn", "ethertype"}
+		if !rdma {
+			fields = fields[:2]
+		}
+		return fmt.Sprintf("corrupt %s:1 at=%s count=%d dir=out field=%s", u.sender().Name, at, s.few(), s.pick(fields...))
+	}
+	return fmt.Sprintf("delay %s at=%s count=%d dir=%s by=%s", end, at, 1+s.next(20), dir, s.span(clock.Microsecond, 100*clock.Microsecond))
+}
+
+// hostFault disturbs the receiver of the data, or who answers the requests.
+func (s *source) hostFault(u *use, n int) string {
+	nic := u.receiver()
+	during := fmt.Sprintf(" at=%s for=%s", s.time(u), s.length(u))
+	switch rdma := u.flow.Transport == topology.RC; {
+	case n == 9 && nic.NIC.Lossless != [8]bool{}:
+		prio := u.legs[0].PG
+		if !nic.NIC.Lossless[prio] || s.next(2) == 0 {
+			return "pause-storm " + nic.Name + ":1" + during
+		}
+		return fmt.Sprintf("pause-storm %s:1%s priorities=%d", nic.Name, during, prio)
+	case n == 11 && rdma && s.next(4) > 0:
+		kinds := []string{"no-resource", "mr-not-ready"}
+		if v := u.flow.Verb; v == topology.Send || v == topology.SendImm || v == topology.SendInv {
+			kinds[1] = "rq-empty"
+			if u.flow.Count > int64(u.target().NIC.QP.RecvQueue) {
+				kinds = append(kinds, "rq-pause")
+			}
+		}
+		length := min(max(s.length(u), 2*u.gap()), MaxSpan)
+		return fmt.Sprintf("%s %s at=%s for=%s", s.pick(kinds...), u.target().Name, s.beforeRequest(u), length)
+	case n == 11:
+		return "pcie-stall " + nic.Name + during
+	}
+	return "slow-receiver " + nic.Name + during + " drain=" + s.pick("1Gbps", "5Gbps", "10Gbps")
+}
+
+func (s *source) switchFault(u *use, n int) string {
+	during := fmt.Sprintf(" at=%s for=%s", s.time(u), s.length(u))
+	if len(u.legs) < 2 { // cabled back to back
+		return "pfc-off " + u.sender().Name + ":1" + during
+	}
+	d, p := s.leg(u)
+	switch name := s.chooser(u); {
+	case n == 12 && name != "":
+		return "hash " + name + during + " to=" + s.pick("1", "2", "3")
+	case n == 13:
+		kind := "pfc-off"
+		if p.PFC == nil || p.PFC.Lossless == [8]bool{} || s.next(2) == 0 {
+			kind = "ecn-off"
+		}
+		return fmt.Sprintf("%s %s:%d%s", kind, d.Name, p.Num, during)
+	case n == 14 && s.next(2) == 0:
+		return "drain " + s.bridge(u) + during
+	}
+	return "device-down " + s.bridge(u) + during + fmt.Sprintf(" boot=%s", s.span(0, clock.Millisecond))
 }
 
 // Text lists faults one a line.

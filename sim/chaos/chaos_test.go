@@ -8,6 +8,7 @@ import (
 	"context"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rocemu/rocemu/clock"
@@ -62,19 +63,18 @@ func run(t *testing.T, plan *topology.Plan, workers int) *report.Result {
 }
 
 func TestSeedsConverge(t *testing.T) {
-	horizons := make([]clock.Duration, len(variants))
+	cleans := make([]*report.Result, len(variants))
 	for v := range variants {
-		clean := run(t, load(t, uint64(v)), 1)
-		if err := chaos.Judge(load(t, uint64(v)), clean); err != nil {
+		cleans[v] = run(t, load(t, uint64(v)), 1)
+		if err := chaos.Judge(load(t, uint64(v)), cleans[v]); err != nil {
 			t.Fatalf("without faults, %v: %v", variants[v], err)
 		}
-		horizons[v] = clock.Duration(clean.VirtualNS)
 	}
 	for seed := range seeds() {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
-			plan, horizon := load(t, seed), horizons[seed%uint64(len(variants))]
-			faults, err := chaos.Draw(plan, seed, horizon)
+			plan, clean := load(t, seed), cleans[seed%uint64(len(variants))]
+			faults, err := chaos.Draw(plan, seed, clean)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestSeedsConverge(t *testing.T) {
 			if b := run(t, cut, 1); b.Digest != res.Digest {
 				t.Errorf("seed %d: digest depends on the window\n%s", seed, chaos.Text(faults))
 			}
-			at := clock.Time(clock.Mix(seed, 1, 2) % uint64(horizon))
+			at := clock.Time(clock.Mix(seed, 1, 2) % uint64(clean.VirtualNS))
 			if d := resumed(t, seed, faults, at); d != "" && d != res.Digest {
 				t.Errorf("seed %d: digest %s, %s when saved at %v and restored\n%s", seed, res.Digest, d, at, chaos.Text(faults))
 			}
@@ -137,8 +137,9 @@ func resumed(t *testing.T, seed uint64, faults []topology.Fault, at clock.Time) 
 // TestDrawIsAFunctionOfTheSeed: equal seeds draw equal faults, others do not.
 func TestDrawIsAFunctionOfTheSeed(t *testing.T) {
 	plan := load(t, 0)
+	clean := run(t, plan, 1)
 	text := func(seed uint64) string {
-		f, err := chaos.Draw(plan, seed, clock.Millisecond)
+		f, err := chaos.Draw(plan, seed, clean)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,5 +159,108 @@ func TestDrawIsAFunctionOfTheSeed(t *testing.T) {
 	}
 	if len(seen) < 190 {
 		t.Errorf("%d different draws of 200", len(seen))
+	}
+}
+
+// corner is a fabric of which the workload uses two racks of four, late and
+// shortly.
+const corner = `
+schema: 1
+name: corner
+topology: {spines: 2, leaves: 4, servers: 4}
+workload:
+  - {name: w, from: rnic1, to: rnic6, verb: write, size: 300KB, count: 4, start: 20ms}
+  - {name: u, from: rnic6, to: rnic2, transport: udp, size: 1000B, count: 200, interval: 2us, start: 21ms}
+`
+
+// TestDrawsMeetTheWorkload: nearly every fault that counts hits has some, also
+// where most devices and most of the time are idle; those that have none are
+// told as findings.
+func TestDrawsMeetTheWorkload(t *testing.T) {
+	for name, text := range map[string]string{"busy": fabric, "corner": corner} {
+		plan := func() *topology.Plan {
+			p, _, err := topology.ParseBytes("chaos.yaml", []byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		clean := run(t, plan(), 1)
+		drawn, missed := 0, 0
+		for seed := range uint64(60) {
+			p := plan()
+			faults, err := chaos.Draw(p, seed, clean)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Faults = faults
+			res := run(t, p, 1)
+			zero := 0
+			for i := range faults {
+				f := &faults[i]
+				if !report.CountsHits(f.Kind) {
+					continue
+				}
+				if drawn++; res.Faults[f.Name] == nil || res.Faults[f.Name].Hits == 0 {
+					zero++
+				}
+			}
+			before := len(res.Findings)
+			if chaos.Missed(faults, res); len(res.Findings)-before != zero {
+				t.Errorf("%s, seed %d: %d findings for %d faults without a hit", name, seed, len(res.Findings)-before, zero)
+			}
+			missed += zero
+		}
+		if drawn < 100 || missed*20 > drawn {
+			t.Errorf("%s: %d of %d faults acted on nothing", name, missed, drawn)
+		}
+	}
+}
+
+// TestMissedIsTold: a fault after the end of all work is one that missed, a
+// change of settings is not judged.
+func TestMissedIsTold(t *testing.T) {
+	plan := load(t, 0)
+	for _, text := range []string{"drop rnic1:1 at=10s count=1 name=late", "rate leaf1:1 to=1Gbps at=10s for=1us name=rate", "drop rnic1:1 at=0s count=1 dir=out name=hit"} {
+		f, err := topology.ParseFault(text)
+		if err == nil {
+			err = plan.BindFault(f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.NoAt = false
+		plan.Faults = append(plan.Faults, *f)
+	}
+	res := run(t, plan, 1)
+	chaos.Missed(plan.Faults, res)
+	var got []string
+	for _, x := range res.Findings {
+		if x.Code == "chaos-missed" {
+			got = append(got, x.Where+" "+x.Text)
+		}
+	}
+	if len(got) != 1 || !strings.HasPrefix(got[0], "rnic1:1 late acted on nothing: drop rnic1:1 ") {
+		t.Errorf("%q", got)
+	}
+	var s strings.Builder
+	if err := report.WriteSummary(&s, res, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"hit (drop rnic1:1 at 0s): 1 hits", "rate (rate leaf1:1 at 10s): changed settings", "chaos-missed rnic1:1: late acted on nothing"} {
+		if !strings.Contains(s.String(), want) {
+			t.Errorf("%q is not in\n%s", want, s.String())
+		}
+	}
+}
+
+// TestNothingToMeet: a fabric without a workload has nothing to draw for.
+func TestNothingToMeet(t *testing.T) {
+	plan, _, err := topology.ParseBytes("idle.yaml", []byte("schema: 1\ntopology: {spines: 0, leaves: 1, servers: 2}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chaos.Draw(plan, 1, run(t, plan, 1)); err == nil || !strings.Contains(err.Error(), "no workload") {
+		t.Errorf("%v", err)
 	}
 }

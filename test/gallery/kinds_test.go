@@ -141,6 +141,8 @@ func TestEachKind(t *testing.T) {
 		{"reorder in", pair, []string{"reorder rnic2:1 name=x dir=in psn_index=5"}, []string{done, clean, `rnics["rnic2"].out_of_sequence == 2`}},
 		{"mark-ce", pair, []string{"mark-ce rnic1:1 name=x dir=out count=5"}, []string{done, clean, `rnics["rnic2"].np_ecn_marked_roce_packets == 5`, `rnics["rnic2"].np_cnp_sent == 0`}},
 		{"corrupt fcs", pair, []string{"corrupt rnic2:1 name=x dir=in field=fcs psn_index=2 count=1"}, []string{done, `totals.drops_by_reason.crc == 1`, `rnics["rnic2"].rx_discards_phy == 1`}},
+		{"corrupt a pause", pair, []string{"pause-storm rnic2:1 name=s for=1ms", "corrupt leaf1:2 name=x dir=in field=ethertype kind=pfc"}, []string{done, clean, silent, `switches["leaf1"].ports["2"].pfc["3"].rx_pause == 0`, `faults["x"].hits == 1`}},
+		{"corrupt a pause to an RNIC", pair, []string{"pause-storm leaf1:1 name=s for=500us", "corrupt rnic1:1 name=x dir=in field=fcs kind=pfc"}, []string{done, clean, silent, `rnics["rnic1"].rx_prio3_pause == 0`, `rnics["rnic1"].rx_discards_phy == faults["x"].hits`, `faults["x"].hits > 0`, `flows["w"].last_end_ns < 10000`}},
 		{"inject in", pair, []string{"inject rnic2:1 name=x dir=in opcode=send-only psn=90 size=8B at=50us"}, []string{done, `faults["x"].hits == 1`}},
 		{"pause-storm", pair, []string{"pause-storm rnic2:1 name=x for=1ms"}, []string{done, clean, `rnics["rnic2"].tx_prio3_pause == 6`, `switches["leaf1"].ports["2"].pfc["3"].rx_pause == 6`, `rnics["rnic2"].duplicate_request > 0`}},
 		{"pause-storm of a switch", pair, []string{"pause-storm leaf1:1 name=x for=500us"}, []string{done, clean, silent, `rnics["rnic1"].rx_prio3_pause == 1`}},
