@@ -314,7 +314,7 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 	}
 	f.look(res.At)
 	f.drain(&o)
-	parts := f.Parts(res.At)
+	parts := f.Parts(Instant(res))
 	if o.Records == nil {
 		unasked(parts)
 	}
@@ -341,12 +341,22 @@ func Finish(plan *topology.Plan, res actors.Result, parts []*report.Part, dead *
 	return r
 }
 
+// Instant is what the result of a run is of: its end, or where all work had
+// ended. The windows that were run to be sure of that hold periodic events only,
+// whose frames are counted; times are not counted beyond the instant.
+func Instant(res actors.Result) clock.Time {
+	if res.End == actors.Idle {
+		return res.LastWork
+	}
+	return res.At
+}
+
 // verdict names the end of a run.
 func verdict(plan *topology.Plan, res actors.Result) report.End {
-	e := report.End{At: res.At}
+	e := report.End{At: Instant(res)}
 	switch res.End {
 	case actors.Idle:
-		e.Verdict, e.Reason, e.At = report.Complete, "all work ended", res.LastWork
+		e.Verdict, e.Reason = report.Complete, "all work ended"
 	case actors.AtUntil:
 		e.Verdict, e.Reason = report.Complete, "reached run.until "+res.At.String()
 	case actors.AtLimit:

@@ -60,7 +60,7 @@ func withFault(l []topology.Fault, i int, x *topology.Fault) []topology.Fault {
 func (s *share) Parts(end, at clock.Time) ([]byte, error) {
 	s.ended = true
 	s.notes.finish(s.f, end, at, s.f.Engine.Windows())
-	return report.EncodeParts(s.f.Parts(end))
+	return report.EncodeParts(s.f.Parts(at))
 }
 
 // TakeNotes implements coord.Noter.

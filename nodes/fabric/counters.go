@@ -93,7 +93,7 @@ func (s *Switch) PauseTimes(port, prio int, now clock.Time) (rx, tx clock.Durati
 	p := &s.ports[port-1]
 	c := &p.c.PFC[prio]
 	rx, tx = c.rxPaused, c.txPaused
-	if c.rxSince != clock.Never {
+	if c.rxSince != clock.Never && now > c.rxSince {
 		rx += clock.Min(now, p.port.PausedUntil(prio)).Sub(c.rxSince)
 	}
 	if c.txSince != clock.Never && now > c.txSince {

@@ -71,7 +71,7 @@ func (r *RNIC) Counters(end clock.Time) *report.RNICCounters {
 	for prio := range 8 {
 		t := s.rxPauseTime[prio]
 		for i := range r.ports {
-			if since := r.ports[i].pausedSince[prio]; since != 0 {
+			if since := r.ports[i].pausedSince[prio]; since != 0 && end > since {
 				t += min(end, max(r.ports[i].PausedUntil(prio), since)).Sub(since)
 			}
 		}
