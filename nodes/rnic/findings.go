@@ -165,7 +165,7 @@ func (r *RNIC) observe(now clock.Time, p *pair, n *qp.Note) {
 		r.st.rnrWaits++
 		r.st.rnrLost += uint64(n.X)
 		p.heard = true
-	case qp.NoteNakRecv:
+	case qp.NoteNakRecv, qp.NoteImpliedNak, qp.NoteIgnored:
 		p.heard = true
 	case qp.NoteQPError:
 		p.died = p.died || n.Reason == uint8(qp.RetryExcErr)

@@ -48,7 +48,7 @@ func (r *Run) deadPath(x *row, c *chain) (string, string) {
 		return TooLong, c.losses[0].where + " takes shorter frames than this path MTU makes: small messages pass, full frames do not"
 	case lost && c.losses[0].reason == "ttl":
 		return Loop, "frames circle until their TTL is gone, last seen at " + c.losses[0].where + ": look at the routes there"
-	case c.duplicates > 0:
+	case lost && c.duplicates > 0:
 		return AcksLost, "the way back is broken, the way out works: look at the places of the lost answers"
 	case x.Completed == 0 && x.BytesDone == 0 && r.sisters(x) > 0:
 		return BadBucket, fmt.Sprintf("%d other QPs between the same RNICs work: one hash bucket, or one member of a group, is a hole%s", r.sisters(x), c.place())
@@ -60,7 +60,7 @@ func (r *Run) deadPath(x *row, c *chain) (string, string) {
 
 // worked reports whether the pair ever got something through.
 func (r *Run) worked(x *row, c *chain) bool {
-	if x.Completed > 0 || x.BytesDone > 0 || c.naks+c.outOfSeq > 0 {
+	if x.Completed > 0 || x.BytesDone > 0 || c.naks+c.outOfSeq+c.duplicates > 0 {
 		return true
 	}
 	for _, o := range r.Rows {

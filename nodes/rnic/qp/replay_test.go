@@ -147,3 +147,32 @@ func TestRetriesReloadOnProgress(t *testing.T) {
 		t.Fatalf("%d NAKs, %d timeouts", s.a.cnt.PacketSeqErr, s.a.cnt.LocalAckTimeoutErr)
 	}
 }
+
+// A NAK that finds no retry left is told before the end that it brings: whoever
+// looks for the cause must not think that no answer came.
+func TestLastNakIsTold(t *testing.T) {
+	for _, verb := range []qp.Verb{qp.Write, qp.Read} {
+		c := caseConfig()
+		c.RetryCnt = 0
+		s := newSim(t, c, c, 100)
+		s.fault = drops(req(100, 1))
+		if verb == qp.Read {
+			s.fault = drops(resp(100, 1))
+		}
+		s.post(qp.WR{Verb: verb, Len: 3000})
+		s.run(clock.Never)
+		s.wantDone("retry_exc_err")
+		var told, ended int
+		for i, n := range s.a.note {
+			switch n.Kind {
+			case qp.NoteNakRecv, qp.NoteImpliedNak:
+				told = i + 1
+			case qp.NoteQPError:
+				ended = i + 1
+			}
+		}
+		if told == 0 || told >= ended {
+			t.Errorf("%v: notes %+v", verb, s.a.note)
+		}
+	}
+}

@@ -79,6 +79,15 @@ func (r *Requester) expire(fx *Effects) {
 	r.arm(at)
 }
 
+// left is what the retry counter will be after one more retry; 0 also when
+// none is left.
+func (r *Requester) left() uint8 {
+	if r.retry == 0 || r.c.cfg.RetryCnt == 7 && r.c.cfg.Retry7Infinite {
+		return r.retry
+	}
+	return r.retry - 1
+}
+
 // consume takes one from the retry counter that timeouts, sequence NAKs and
 // implied NAKs share; false = the request failed.
 func (r *Requester) consume(now clock.Time, fx *Effects) bool {
@@ -109,13 +118,16 @@ func (r *Requester) nak(now clock.Time, syn uint8, f *wire.Frame, fx *Effects) {
 	cfg := r.c.cfg
 	switch syn & 0x1f {
 	case 0:
-		if cfg.NakReload || cfg.Recovery == GoBack0 {
-			r.retry = cfg.RetryCnt
-		} else if !r.consume(now, fx) {
+		reload := cfg.NakReload || cfg.Recovery == GoBack0
+		left := r.left()
+		if reload {
+			left, r.retry = cfg.RetryCnt, cfg.RetryCnt
+		}
+		fx.note(Note{Kind: NoteNakRecv, PSN: uint32(f.PSN()), Reason: syn, X: int64(left)})
+		if !reload && !r.consume(now, fx) {
 			return
 		}
 		r.c.cnt.PacketSeqErr++
-		fx.note(Note{Kind: NoteNakRecv, PSN: uint32(f.PSN()), Reason: syn, X: int64(r.retry)})
 		r.loss(fx)
 		r.schedule(now, cfg.ReactLatency, NoteNakRecv, fx)
 	case 1:
@@ -159,11 +171,11 @@ func (r *Requester) impliedNak(now clock.Time, e int64, gap bool, fx *Effects) {
 	if !cfg.ImpliedNAK || gap && cfg.ReadGapTimeout {
 		return
 	}
+	fx.note(Note{Kind: NoteImpliedNak, PSN: uint32(r.wire(r.una)), X: int64(r.wire(e)), Y: int64(r.left())})
 	if !r.consume(now, fx) {
 		return
 	}
 	r.c.cnt.ImpliedNakSeqErr++
-	fx.note(Note{Kind: NoteImpliedNak, PSN: uint32(r.wire(r.una)), X: int64(r.wire(e)), Y: int64(r.retry)})
 	r.rdmar = true
 	r.loss(fx)
 	r.schedule(now, cfg.ReadNakLatency, NoteImpliedNak, fx)
