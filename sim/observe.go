@@ -83,13 +83,6 @@ func (f *Fabric) forget() {
 	}
 }
 
-// unasked takes from the parts what is about records that nobody took.
-func unasked(parts []*report.Part) {
-	for _, p := range parts {
-		p.Findings = slices.DeleteFunc(p.Findings, func(x report.Finding) bool { return x.Code == report.CodeRecordsLost })
-	}
-}
-
 // drain hands over the records made so far, in order.
 func (f *Fabric) drain(o *Options) {
 	if o.Records == nil {
@@ -104,6 +97,7 @@ func (f *Fabric) drain(o *Options) {
 // TakeRecords appends the records that the hosted devices made since the last
 // call, in order of (time, device, number), and forgets them.
 func (f *Fabric) TakeRecords(dst []record.Record) []record.Record {
+	f.asked = true
 	from := len(dst)
 	for _, n := range f.Nodes {
 		if n != nil {

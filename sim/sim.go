@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rocemu/rocemu/actors"
@@ -95,6 +96,7 @@ type Fabric struct {
 	settings *topology.Timeline
 	start    time.Time
 	rec      []record.Record
+	asked    bool            // somebody takes the records
 	keys     []uint64        // of sortRecords
 	unsorted []record.Record // of sortRecords
 	dead     *Deadlocks
@@ -237,6 +239,9 @@ func (f *Fabric) Parts(end clock.Time) []*report.Part {
 		}
 		p := &report.Part{Device: f.Plan.Devices[i].Name}
 		n.Fill(p, end)
+		if !f.asked {
+			p.Findings = slices.DeleteFunc(p.Findings, func(x report.Finding) bool { return x.Code == report.CodeRecordsLost })
+		}
 		for k := range p.Links {
 			fr, by := f.Engine.InFlight(int32(i), p.Links[k].Port)
 			p.Links[k].InFlight = report.Count{Frames: fr, Bytes: by}
@@ -314,14 +319,10 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 	}
 	f.look(res.At)
 	f.drain(&o)
-	parts := f.Parts(Instant(res))
-	if o.Records == nil {
-		unasked(parts)
-	}
 	eng := cost.done()
 	eng.Workers, eng.Processes, eng.Generations = workers, 1, 1
 	eng.Windows = f.Engine.Windows()
-	r := f.Finish(res, parts, eng)
+	r := f.Finish(res, f.Parts(Instant(res)), eng)
 	budget.tell(r)
 	return r, nil
 }
