@@ -18,6 +18,7 @@ func Lint(p *Plan) []Finding {
 	l.seeds()
 	l.paths()
 	l.paces()
+	l.windows()
 	for i := range l.out {
 		if n := l.seen[l.keys[i]]; n > 1 {
 			l.out[i].Text += fmt.Sprintf(" (and %d more like it)", n-1)

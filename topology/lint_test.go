@@ -34,6 +34,7 @@ func TestLints(t *testing.T) {
 		{pair, []string{"switches.all.ecn.kmin=2MB", "switches.all.ecn.kmax=4MB"}, "ecn-above-pfc", "Kmin 2000000 B of queue 3 lies above the XOFF point of priority 3 (1398101 B"},
 		{pair, []string{"switches.all.ecn.drop_min=100KB", "switches.all.ecn.drop_max=200KB"}, "wred-below-xoff", "WRED drop below XOFF on lossless queue 3: it drops from 100000 B"},
 		{pair, []string{"switches.devices.leaf1.ports.2.mtu=1500B", "rnics.all.mtu=4096"}, "mtu-small", "leaf1:2 needs >= 4158 (SEND, MIDDLE; WRITE_FIRST 4174, with immediate 4178, READ response 4162)"},
+		{pair, []string{"workload.w.window=2010", "workload.w.count=3000"}, "window-over-send-queue", "window 2010, but rnics.qp.send_queue holds 1024 requests"},
 		{pair, []string{"rnics.devices.rnic1.pfc.priorities=[]"}, "pfc-one-side", "PFC on one side only: leaf1:1 has priorities [3], rnic1:1 has []"},
 		{clos, []string{"switches.spine.qos.dscp_to_tc.26=1"}, "roce-lossy", "RoCE flow rnic1->rnic5 uses lossy queue 1 at spine1 (DSCP 26 -> TC 1)"},
 		{clos, []string{"switches.all.qos.dscp_to_tc.48=0"}, "cnp-lossy", "CNPs of flow rnic1->rnic5 use lossy queue 0 without strict priority at leaf2 (DSCP 48 -> TC 0)"},

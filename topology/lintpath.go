@@ -138,6 +138,22 @@ func (l *linter) paces() {
 	}
 }
 
+// windows finds flows that want more requests outstanding than their queue pair
+// can hold.
+func (l *linter) windows() {
+	for i := range l.p.Flows {
+		f := &l.p.Flows[i]
+		if f.QP < 0 {
+			continue
+		}
+		if q := &l.p.QPs[f.QP]; q.Params.SendQueue > 0 && int(f.Window) > q.Params.SendQueue {
+			line := &l.p.Lines[f.Line]
+			l.add(line.Name, "window-over-send-queue", line.Name, l.p.lineNode(f.Line, "window"),
+				"window %d, but rnics.qp.send_queue holds %d requests of a queue pair: so many are outstanding at most", f.Window, q.Params.SendQueue)
+		}
+	}
+}
+
 // lineNode finds a key of a workload line.
 func (p *Plan) lineNode(line int32, key string) *node {
 	if ls := p.root.get("workload"); ls != nil {

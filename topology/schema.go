@@ -194,7 +194,7 @@ func pfcSpec() *spec {
 	s := mapOf(append([]keySpec{key("priorities", sPrios, "lossless classes")}, pgKeys()...)...)
 	s.keys = append(s.keys,
 		key("quanta", intOf(1, 65535), "pause time sent"),
-		key("response", sDuration, "receive-to-stop time"),
+		key("response", sDuration, "time from the last bit of a PFC frame to the last start that it cannot stop any more; XON takes as long, a pause that runs out does not"),
 		key("watchdog", dog, "off when absent"))
 	s.index, s.lo, s.hi = prio, 0, 7
 	s.exclude = prio.exclude
@@ -258,7 +258,7 @@ func switchLayerSpec() *spec {
 		key("latency", sDuration, "pipeline latency of a hop"),
 		key("boot", sDuration, "time from power to forwarding"),
 		key("buffer", mapOf(
-			key("size", sSize, "packet memory"), key("cell", sSize, "allocation unit"),
+			key("size", sSize, "shared packet memory, of which thresholds are a part; headroom and reserved cells lie beside it, and may not be larger"), key("cell", sSize, "allocation unit"),
 			key("slices", intOf(1, 16), "memory slices"),
 			key("headroom_pool", headroomPoolSpec(), "shared headroom: a size, or size and cap_per_pg"),
 			key("cap_per_pg", sSize.with("none"), "hard limit of a PG"),
