@@ -153,11 +153,20 @@ func (m *Model) Build(s *coord.RunSpec, hosted func(int32) bool, workers int) (c
 	}
 	own := *p // live faults are added to a copy
 	own.Faults = slices.Clip(own.Faults)
+	mine := 0
+	for d := range own.Devices {
+		if hosted(int32(d)) {
+			mine++
+		}
+	}
+	built, end := sim.Ease(mine, len(own.Devices))
 	f, err := sim.Build(&own, hosted, max(1, workers))
 	if err != nil {
+		end()
 		return nil, err
 	}
-	x := &share{f: f, base: len(p.Faults)}
+	built()
+	x := &share{f: f, base: len(p.Faults), end: end}
 	x.notes.begin(&own, s.Series || p.Telem.Interval > 0)
 	if s.Batch { // live ones stop at any window
 		f.Engine.Stride = sim.Stride(&own)
