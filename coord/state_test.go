@@ -183,7 +183,7 @@ func FuzzApply(f *testing.F) {
 
 func TestStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "raft.db")
-	s, err := openStore(path)
+	s, err := openStore(path, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	if s, err = openStore(path); err != nil {
+	if s, err = openStore(path, true); err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
@@ -348,9 +348,10 @@ func TestGrantAfterLeap(t *testing.T) {
 	const tick = 10 * time.Millisecond
 	for _, h := range []struct {
 		batch bool
+		ms    int
 		limit time.Duration
-	}{{false, 350 * time.Millisecond}, {true, 4 * time.Second}} {
-		r := &Run{Spec: RunSpec{ID: "r", Batch: h.batch}, StopAt: clock.Never, Pace: Pace{0, 1}}
+	}{{false, 0, 350 * time.Millisecond}, {true, 0, 4 * time.Second}, {true, 400, 600 * time.Millisecond}} {
+		r := &Run{Spec: RunSpec{ID: "r", Batch: h.batch, Horizon: h.ms}, StopAt: clock.Never, Pace: Pace{0, 1}}
 		var g granter
 		var seen front
 		now, m, n, stood := time.Now(), clock.Time(0), uint64(0), 0

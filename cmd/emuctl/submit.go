@@ -153,6 +153,7 @@ type gathering struct {
 	events    bool           // list the events
 	collector bool           // export to telemetry.otlp
 	tick      func(*coord.Status)
+	ended     <-chan struct{} // closed when the run is over; nil = nobody tells
 
 	interrupted func() bool // the user broke it off; nil = never
 
@@ -163,7 +164,7 @@ type gathering struct {
 
 // collect waits for a run and makes its result.
 func (a *app) collect(ctx context.Context, c *client.Client, g *gathering) (*report.Result, error) {
-	run, err := c.Wait(ctx, g.run, g.tick)
+	run, err := c.WaitOr(ctx, g.run, g.ended, g.tick)
 	if err != nil {
 		return nil, err
 	}
