@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -309,6 +310,24 @@ func TestWindowIsInTheLedger(t *testing.T) {
 		if got := again.Run.window(); got != want {
 			t.Errorf("window %v, want %v", got, want)
 		}
+	}
+}
+
+// A stop at an instant that may have been run is refused, not moved.
+func TestStopInThePast(t *testing.T) {
+	s := running(t, 1)
+	stop := func(at clock.Time) Result { return s.Apply(&Entry{Kind: KindStop, At: at}) }
+	s.Apply(&Entry{Kind: KindGrant, At: 100})
+	if r := stop(99); !strings.Contains(r.Err, "lies before 100ps") || s.Run.StopAt != clock.Never {
+		t.Errorf("at 99: %+v, stop at %v", r, s.Run.StopAt)
+	}
+	for _, x := range []struct{ at, want clock.Time }{{300, 300}, {200, 200}, {100, 100}, {0, 100}} {
+		if r := stop(x.at); r.Err != "" || r.At != x.want || s.Run.StopAt != x.want {
+			t.Errorf("at %v: %+v, stop at %v", x.at, r, s.Run.StopAt)
+		}
+	}
+	if r := stop(150); !strings.Contains(r.Err, "stops at 100ps already") || s.Run.StopAt != 100 {
+		t.Errorf("later than a stop before it: %+v, stop at %v", r, s.Run.StopAt)
 	}
 }
 
