@@ -36,7 +36,7 @@ func (a *app) runSpread(ctx context.Context, l *loaded, f *runFlags, dir *report
 	if len(f.Pcap) > 0 {
 		return fmt.Errorf("--pcap works in one process; leave --processes out")
 	}
-	g := gathering{known: l.plan, events: dir != nil, collector: true}
+	g := gathering{known: l.plan, expect: l.expect, events: dir != nil, collector: true}
 	res, err := a.runProcesses(ctx, l.plan, f, &g)
 	if err != nil {
 		return err

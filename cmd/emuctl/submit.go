@@ -150,6 +150,7 @@ func (a *app) fetchResult(ctx context.Context, c *client.Client, id, out string,
 type gathering struct {
 	run       string
 	known     *topology.Plan // nil: resolved from the run's files
+	expect    *report.Expect // compiled for known; nil = not yet
 	events    bool           // list the events
 	collector bool           // export to telemetry.otlp
 	tick      func(*coord.Status)
@@ -206,6 +207,9 @@ func (a *app) collect(ctx context.Context, c *client.Client, g *gathering) (*rep
 	warn(res, topology.Lint(plan))
 	if g.interrupted != nil && g.interrupted() && cutShort(res) {
 		return res, nil
+	}
+	if g.expect != nil && len(run.Faults) == 0 {
+		return res, g.expect.Judge(res)
 	}
 	return res, sim.Judge(plan, res)
 }
