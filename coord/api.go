@@ -335,6 +335,11 @@ func (n *Node) onBlob(b []byte) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
+	if l, ok := n.blobs.(layered); ok && q.Offset > 0 && validSum(q.Sum) { // checked at its first piece, and by who asks
+		if p, total, err := l.local.piece(q.Sum, q.Offset); err == nil {
+			return syncAnswer{Offset: q.Offset, Total: total, Piece: p}, nil
+		}
+	}
 	x, err := n.blobs.Get(ctx, q.Sum)
 	if err != nil {
 		return nil, err

@@ -74,12 +74,15 @@ type RunSpec struct {
 	Seed    *uint64  `json:"seed,omitempty"`
 	Members int      `json:"members,omitempty"` // processes to wait for and to use; 0 = those there are
 	Batch   bool     `json:"batch,omitempty"`   // long grants: nobody waits for live faults
-	Restore string   `json:"restore,omitempty"` // name of a snapshot to start from
-	Pause   bool     `json:"pause,omitempty"`   // start paused
-	Build   string   `json:"build,omitempty"`   // of the leader that accepted it
-	Epoch   int64    `json:"epoch,omitempty"`   // of exported times: the submission, Unix ns
-	Series  bool     `json:"series,omitempty"`  // sample the counters, also where the files do not ask
-	Splits  bool     `json:"splits,omitempty"`  // note the frames of some flows, to split their time
+	// Horizon is the wall time, in milliseconds, that a grant is meant to last;
+	// 0 = 250, in a batch 3000.
+	Horizon int    `json:"horizon_ms,omitempty"`
+	Restore string `json:"restore,omitempty"` // name of a snapshot to start from
+	Pause   bool   `json:"pause,omitempty"`   // start paused
+	Build   string `json:"build,omitempty"`   // of the leader that accepted it
+	Epoch   int64  `json:"epoch,omitempty"`   // of exported times: the submission, Unix ns
+	Series  bool   `json:"series,omitempty"`  // sample the counters, also where the files do not ask
+	Splits  bool   `json:"splits,omitempty"`  // note the frames of some flows, to split their time
 	// CkptMS is the wall time between checkpoints in milliseconds, 0 = 10000,
 	// negative = none.
 	CkptMS int `json:"ckpt_ms,omitempty"`

@@ -11,8 +11,18 @@ import (
 const (
 	horizonLive  = 250 * time.Millisecond
 	horizonBatch = 3 * time.Second
-	firstWindows = 64 // of the first grant
+	firstWindows = 16 // of the first grant: those of a large fabric may take a second
 )
+
+func (s *RunSpec) horizon() time.Duration {
+	switch {
+	case s.Horizon > 0:
+		return min(time.Duration(s.Horizon)*time.Millisecond, time.Minute)
+	case s.Batch:
+		return horizonBatch
+	}
+	return horizonLive
+}
 
 // granter turns measured progress into grants. It belongs to one leader's term.
 //
@@ -46,10 +56,7 @@ func (g *granter) next(now time.Time, r *Run, w clock.Duration, f front) clock.T
 	if g.run != r.Spec.ID {
 		*g = granter{run: r.Spec.ID, n: f.n, from: f.n, at: now, ext: firstWindows}
 	}
-	h := horizonLive
-	if r.Spec.Batch {
-		h = horizonBatch
-	}
+	h := r.Spec.horizon()
 	starving := f.want > r.Grant
 	g.measure(now, f.n, r.Paused)
 	if r.Paused {

@@ -97,6 +97,7 @@ func (l *leader) run(ctx context.Context) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	led := false
+	l.poke()
 	for {
 		select {
 		case <-ctx.Done():

@@ -111,17 +111,17 @@ func StartLocal(ctx context.Context, o LocalOptions) (l *Local, err error) {
 	} else if err = l.do(l.startJanitor); err != nil {
 		return nil, err
 	}
-	if l.srv, err = natsbus.StartServer(natsbus.ServerOptions{Name: "local", StoreDir: filepath.Join(l.Dir, "nats")}); err != nil {
+	if l.srv, err = natsbus.StartServer(natsbus.ServerOptions{Name: "local"}); err != nil {
 		return nil, err
 	}
 	l.URL = l.srv.ClientURL()
-	if err = l.coordinate(ctx); err != nil {
-		return nil, err
-	}
-	for i := range o.Processes {
+	for i := range o.Processes { // they come up while this process founds the cluster
 		if err = l.do(func() error { return l.startProc(i, 0) }); err != nil {
 			return nil, err
 		}
+	}
+	if err = l.coordinate(ctx); err != nil {
+		return nil, err
 	}
 	return l, nil
 }
@@ -155,7 +155,8 @@ func (l *Local) coordinate(ctx context.Context) error {
 	n, err := NewNode(ctx, Config{
 		Name: "local", Data: filepath.Join(l.Dir, "local"), Coordinator: true, NoSlots: !l.o.Inside, Expect: 1, Model: l.o.Model, Log: l.o.Log.Named("local"),
 		Build: build, Silence: l.o.Silence, Workers: l.o.Workers, Dialer: natsbus.Dialer{URL: l.URL, Wait: 5 * time.Second},
-		Timing: Timing{50 * time.Millisecond, 25 * time.Millisecond, 5 * time.Millisecond}, // it has nobody to wait for
+		Shared: l.shared(), Fleeting: true,
+		Timing: Timing{10 * time.Millisecond, 10 * time.Millisecond, 5 * time.Millisecond}, // it has nobody to wait for
 	})
 	if err != nil {
 		return err
@@ -166,7 +167,36 @@ func (l *Local) coordinate(ctx context.Context) error {
 		defer close(l.done)
 		_ = n.Run(ctx)
 	}()
+	for end := time.Now().Add(5 * time.Second); !n.cons.leads() && time.Now().Before(end); {
+		time.Sleep(time.Millisecond) // what is asked for before is asked for again much later
+	}
 	return nil
+}
+
+// shared is where the processes keep states and results: they have one disk.
+func (l *Local) shared() string { return filepath.Join(l.Dir, "blobs") }
+
+// Over returns a channel that closes when a run has ended.
+func (l *Local) Over(run string) <-chan struct{} {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			ch, ended := l.node.rep.Changed(), false
+			l.node.rep.View(func(s *State) {
+				ended = s.Run != nil && s.Run.Spec.ID == run && (s.Run.Phase == Ended || s.Run.Phase == Failed)
+			})
+			if ended {
+				return
+			}
+			select {
+			case <-ch:
+			case <-l.done:
+				return
+			}
+		}
+	}()
+	return over
 }
 
 // sweepDirs removes the directories of runs that were killed, where no janitor
@@ -203,7 +233,7 @@ func (l *Local) startJanitor() error {
 // later each time.
 func (l *Local) startProc(i, again int) error {
 	name := fmt.Sprintf("p%d", i+1)
-	args := []string{"--name", name, "--nats", l.URL, "--data", filepath.Join(l.Dir, name), "--workers", strconv.Itoa(max(1, l.o.Workers)), "--cores", "1"}
+	args := []string{"--name", name, "--nats", l.URL, "--data", filepath.Join(l.Dir, name), "--shared", l.shared(), "--workers", strconv.Itoa(max(1, l.o.Workers)), "--cores", "1"}
 	if l.o.Devices != nil {
 		for _, d := range l.o.Devices[i] {
 			args = append(args, "--devices", d)

@@ -46,6 +46,12 @@ type Config struct {
 	Retain      int           // bytes of sent batches kept in memory
 	Silence     time.Duration // without a heartbeat for that long a process is lost; 0 = 2 s
 	JetReplicas int
+	// Shared is a directory that all processes of the cluster have: states and
+	// results go there instead of to an object store. "" = the object store.
+	Shared string
+	// Fleeting: nobody needs the ledger once this process has ended; nothing is
+	// synced to the disk for it.
+	Fleeting bool
 	// Fatal is called when the process must end at once (a hung disk).
 	Fatal func(error)
 }
@@ -156,6 +162,11 @@ func (n *Node) connect(ctx context.Context) (err error) {
 	}
 	n.bus, n.ctl = n.conn, natsControl{n.nats}
 	l := layered{local: DirBlobs(filepath.Join(n.cfg.Data, "blobs")), peers: peerBlobs{n.ctl}}
+	defer func() { n.blobs = l }()
+	if n.cfg.Shared != "" {
+		l.shared = append(l.shared, DirBlobs(n.cfg.Shared))
+		return nil
+	}
 	js, err := jetstream.New(n.nats.NATS())
 	if err != nil {
 		return err
@@ -169,7 +180,6 @@ func (n *Node) connect(ctx context.Context) (err error) {
 	} else {
 		n.log.Warn("no JetStream: states are kept on local disks only")
 	}
-	n.blobs = l
 	return nil
 }
 
@@ -178,11 +188,12 @@ func (n *Node) coordinate() error {
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
-	c, err := openRaft(raftConfig{name: n.cfg.Name, dir: filepath.Join(n.cfg.Data, "raft"), addr: addr, told: n.cfg.RaftName, tls: n.cfg.RaftTLS, timing: n.cfg.Timing, log: n.log}, n.rep)
+	c, err := openRaft(raftConfig{name: n.cfg.Name, dir: filepath.Join(n.cfg.Data, "raft"), addr: addr, told: n.cfg.RaftName, tls: n.cfg.RaftTLS, timing: n.cfg.Timing, fleeting: n.cfg.Fleeting, log: n.log}, n.rep)
 	if err != nil {
 		return err
 	}
 	n.vote(c)
+	c.onTurn(n.lead.poke)
 	return nil
 }
 
@@ -195,10 +206,27 @@ func (n *Node) vote(v voter) {
 	n.rep.mu.Unlock()
 }
 
+// Heartbeats come often until the ledger has the process, for a second at most.
+const (
+	beatEvery = 200 * time.Millisecond
+	eagerBeat = 10 * time.Millisecond
+	eagerFor  = 100
+)
+
+// joined says whether the ledger has this process as a member.
+func (n *Node) joined() (in bool) {
+	n.rep.View(func(s *State) {
+		m := s.Members[n.cfg.Name]
+		in = m != nil && m.Up && m.Boot == n.boot
+	})
+	return in
+}
+
 // Run works until ctx ends. On the way out it hands its slots over.
 func (n *Node) Run(ctx context.Context) error {
-	beats := time.NewTicker(200 * time.Millisecond)
+	beats := time.NewTicker(eagerBeat)
 	defer beats.Stop()
+	eager := eagerFor
 	sweeps := time.NewTicker(30 * time.Second)
 	defer sweeps.Stop()
 	if n.lead != nil {
@@ -220,6 +248,10 @@ func (n *Node) Run(ctx context.Context) error {
 		case <-ch:
 		case <-beats.C:
 			n.sendBeat()
+			if eager--; eager == 0 || eager > 0 && n.joined() {
+				eager = 0
+				beats.Reset(beatEvery)
+			}
 		case <-n.kick:
 			n.sendBeat()
 		case <-sweeps.C:

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -31,6 +32,8 @@ type raftConfig struct {
 	tls    *tls.Config
 	timing Timing
 	log    hclog.Logger
+
+	fleeting bool // see Config
 }
 
 // consensus is one Raft voter.
@@ -41,6 +44,9 @@ type consensus struct {
 	trans *raft.NetworkTransport
 	addr  string
 	book  *addressBook
+	turns chan bool // leadership, won or lost: Raft waits until it is taken
+	turn  atomic.Pointer[func()]
+	over  sync.Once
 }
 
 // addressBook is where coordinators say that they listen. A voter that starts
@@ -117,7 +123,7 @@ func openRaft(c raftConfig, rep *Replica) (*consensus, error) {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return nil, err
 	}
-	st, err := openStore(filepath.Join(c.dir, "raft.db"))
+	st, err := openStore(filepath.Join(c.dir, "raft.db"), !c.fleeting)
 	if err != nil {
 		return nil, err
 	}
@@ -147,14 +153,27 @@ func openRaft(c raftConfig, rep *Replica) (*consensus, error) {
 	cfg.LeaderLeaseTimeout, cfg.CommitTimeout = c.timing.Lease, c.timing.Commit
 	cfg.SnapshotThreshold, cfg.TrailingLogs = 4096, 4096
 	cfg.Logger = logger
+	turns := make(chan bool, 1)
+	cfg.NotifyCh = turns
 	r, err := raft.NewRaft(cfg, fsm{rep}, st, st, snaps, trans)
 	if err != nil {
 		trans.Close()
 		st.Close()
 		return nil, fmt.Errorf("raft: %w", err)
 	}
-	return &consensus{raft: r, rep: rep, store: st, trans: trans, addr: told, book: book}, nil
+	x := &consensus{raft: r, rep: rep, store: st, trans: trans, addr: told, book: book, turns: turns}
+	go func() {
+		for range turns {
+			if f := x.turn.Load(); f != nil {
+				(*f)()
+			}
+		}
+	}()
+	return x, nil
 }
+
+// onTurn has f called whenever this voter wins or loses the lead.
+func (c *consensus) onTurn(f func()) { c.turn.Store(&f) }
 
 // bootstrapped reports whether the voter knows a cluster already.
 func (c *consensus) bootstrapped() bool {
@@ -232,7 +251,8 @@ func (c *consensus) close() {
 }
 
 func (c *consensus) kill() {
-	_ = c.raft.Shutdown().Error()
+	_ = c.raft.Shutdown().Error() // after which nobody writes to turns
+	c.over.Do(func() { close(c.turns) })
 	c.trans.CloseStreams()
 	c.trans.Close()
 	c.store.Close()

@@ -109,6 +109,9 @@ func (w *simWorld) checkCommands(r *Run) {
 	}
 	for _, id := range sums(w.client.cmds) {
 		c := w.client.cmds[id]
+		if c.entry.Kind == KindStop && c.done && c.first.Err == "" {
+			w.violate("a stop at %v, in the past, was answered %v", c.entry.At, c.first)
+		}
 		if c.entry.Kind != KindFault || !c.done || c.first.Err != "" {
 			continue
 		}

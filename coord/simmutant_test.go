@@ -23,6 +23,7 @@ type simEdit struct{ file, old, new string }
 var simMutants = []simMutant{
 	{"a window runs past the grant", []simEdit{{"gate.go", "if end > g.grant {", "if end > g.grant.Add(2*clock.Microsecond) {"}}},
 	{"a fault takes effect now", []simEdit{{"state.go", "r.Grant, max(f.Want, r.Grant)", "r.Grant, max(f.Want, r.Grant.Add(-2*clock.Microsecond))"}}},
+	{"a stop in the past takes the present", []simEdit{{"state.go", "case e.At > 0 && at != e.At:", "case e.At > 0 && at != e.At && false:"}}},
 	{"a window skips over a fault", []simEdit{{"gate.go", "if g.faults[i].Base < end {", "if g.faults[i].Base < 0 {"}}},
 	{"a new incarnation does not know the faults of its state", []simEdit{{"agent.go", "w.faults = sortFaults(append([]Fault(nil), r.Faults...))", "w.faults = nil"}}},
 	{"a state does not say which faults it has", []simEdit{{"slot.go", "passed: r.gate.passed}", "passed: 0}"}}},

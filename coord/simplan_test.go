@@ -112,6 +112,15 @@ func (w *simWorld) commands(faults int, span time.Duration) {
 	if w.chance(0.3) {
 		w.command(in(), Entry{Kind: KindCkptPlan, Run: simRun, Name: "kept"})
 	}
+	if clock.Mix(w.seed, 1, 6)%4 == 0 { // a stop in the past is refused, and the run goes on
+		w.at(time.Duration(clock.Mix(w.seed, 2, 6)%uint64(span)), "", func() {
+			granted := false
+			w.led.truth.View(func(s *State) { granted = s.Run != nil && s.Run.Grant > 1 })
+			if granted {
+				w.command(0, Entry{Kind: KindStop, Run: simRun, At: 1})
+			}
+		})
+	}
 	for range w.rng.IntN(3) {
 		w.command(in(), Entry{Kind: KindWish, Run: simRun, Slot: w.rng.IntN(3), To: fmt.Sprintf("p%d", w.rng.IntN(w.plan.voters+w.plan.agents))})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -68,6 +69,9 @@ func (r *runner) execute(ctx context.Context) (err error) {
 	fab, err := r.node.cfg.Model.Build(&r.spec, func(d int32) bool { return int(r.owner[d]) == r.slot }, r.node.cfg.Workers)
 	if err != nil {
 		return fmt.Errorf("build: %w", err)
+	}
+	if x, ok := fab.(io.Closer); ok {
+		defer x.Close()
 	}
 	e := fab.Engine()
 	defer e.Close()
@@ -201,9 +205,11 @@ func (r *runner) observe(ctx context.Context, e *actors.Engine, start clock.Time
 	go r.keep(ctx, b, n, saveSlot(e, c), noted)
 }
 
-// tally counts the work when the last count has been told.
+// tally counts the work when the last count has been told, and first when there
+// is any.
 func (r *runner) tally(e *actors.Engine) {
-	if r.work.Load() == nil || r.asked.Load() {
+	told := r.work.Load() != nil
+	if !told && e.Totals().Events > 0 || told && r.asked.Load() {
 		r.asked.Store(false)
 		r.count(e)
 	}

@@ -181,8 +181,7 @@ func (s *State) run(e *Entry) Result {
 		r.Pace = *e.Pace
 		return Result{At: r.Grant}
 	case KindStop:
-		r.StopAt = min(r.StopAt, max(e.At, r.Grant))
-		return Result{At: r.StopAt}
+		return r.stop(e)
 	case KindCkptPlan:
 		return r.ckptPlan(e)
 	case KindCkptCommit:
@@ -320,6 +319,19 @@ func (r *Run) grant(e *Entry) Result {
 	}
 	r.Grant = max(r.Grant, end)
 	return Result{At: r.Grant}
+}
+
+// stop ends the run at an instant that nobody has passed; 0 = the first such.
+func (r *Run) stop(e *Entry) Result {
+	switch at := max(e.At, r.Grant); {
+	case e.At > 0 && at != e.At:
+		return refuse("%v lies before %v, the end of what the cluster may already have run: ask for that or later, or for no time", e.At, r.Grant)
+	case at > r.StopAt && e.At > 0:
+		return refuse("the run stops at %v already, before %v", r.StopAt, e.At)
+	default:
+		r.StopAt = min(r.StopAt, at)
+	}
+	return Result{At: r.StopAt}
 }
 
 // fault gives a fault its instant: never in anybody's past, by log order alone

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,7 +184,7 @@ func FuzzApply(f *testing.F) {
 
 func TestStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "raft.db")
-	s, err := openStore(path)
+	s, err := openStore(path, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
-	if s, err = openStore(path); err != nil {
+	if s, err = openStore(path, true); err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
@@ -312,6 +313,24 @@ func TestWindowIsInTheLedger(t *testing.T) {
 	}
 }
 
+// A stop at an instant that may have been run is refused, not moved.
+func TestStopInThePast(t *testing.T) {
+	s := running(t, 1)
+	stop := func(at clock.Time) Result { return s.Apply(&Entry{Kind: KindStop, At: at}) }
+	s.Apply(&Entry{Kind: KindGrant, At: 100})
+	if r := stop(99); !strings.Contains(r.Err, "lies before 100ps") || s.Run.StopAt != clock.Never {
+		t.Errorf("at 99: %+v, stop at %v", r, s.Run.StopAt)
+	}
+	for _, x := range []struct{ at, want clock.Time }{{300, 300}, {200, 200}, {100, 100}, {0, 100}} {
+		if r := stop(x.at); r.Err != "" || r.At != x.want || s.Run.StopAt != x.want {
+			t.Errorf("at %v: %+v, stop at %v", x.at, r, s.Run.StopAt)
+		}
+	}
+	if r := stop(150); !strings.Contains(r.Err, "stops at 100ps already") || s.Run.StopAt != 100 {
+		t.Errorf("later than a stop before it: %+v, stop at %v", r, s.Run.StopAt)
+	}
+}
+
 func TestGranter(t *testing.T) {
 	r := &Run{Spec: RunSpec{ID: "r"}, StopAt: clock.Never, Pace: Pace{0, 1}}
 	var g granter
@@ -348,9 +367,10 @@ func TestGrantAfterLeap(t *testing.T) {
 	const tick = 10 * time.Millisecond
 	for _, h := range []struct {
 		batch bool
+		ms    int
 		limit time.Duration
-	}{{false, 350 * time.Millisecond}, {true, 4 * time.Second}} {
-		r := &Run{Spec: RunSpec{ID: "r", Batch: h.batch}, StopAt: clock.Never, Pace: Pace{0, 1}}
+	}{{false, 0, 350 * time.Millisecond}, {true, 0, 4 * time.Second}, {true, 400, 600 * time.Millisecond}} {
+		r := &Run{Spec: RunSpec{ID: "r", Batch: h.batch, Horizon: h.ms}, StopAt: clock.Never, Pace: Pace{0, 1}}
 		var g granter
 		var seen front
 		now, m, n, stood := time.Now(), clock.Time(0), uint64(0), 0

@@ -10,7 +10,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// store is raft's log and stable store on bbolt: one fsync a batch of entries.
+// store is raft's log and stable store on bbolt: one fsync a batch of entries,
+// none where the ledger ends with the process.
 type store struct{ db *bbolt.DB }
 
 var (
@@ -20,8 +21,8 @@ var (
 	errKeyNotFound = errors.New("not found")
 )
 
-func openStore(path string) (*store, error) {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 5 * time.Second, FreelistType: bbolt.FreelistMapType})
+func openStore(path string, sync bool) (*store, error) {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 5 * time.Second, FreelistType: bbolt.FreelistMapType, NoSync: !sync, NoGrowSync: !sync})
 	if err != nil {
 		return nil, fmt.Errorf("raft log %s: %w", path, err)
 	}

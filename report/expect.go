@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -37,6 +38,7 @@ type expectLine struct {
 	Expectation
 	ast          *cel.Ast
 	prg          cel.Program
+	names        map[string]bool // that occur in it, the result's fields among them
 	namesVerdict bool
 }
 
@@ -87,7 +89,18 @@ func compileLine(e *cel.Env, x Expectation, n Names) (expectLine, error) {
 	if err != nil {
 		return fail(err.Error())
 	}
-	return expectLine{Expectation: x, ast: a, prg: prg, namesVerdict: c.verdict}, nil
+	return expectLine{Expectation: x, ast: a, prg: prg, names: namesIn(a), namesVerdict: c.verdict}, nil
+}
+
+// namesIn lists the variables of an expression.
+func namesIn(a *cel.Ast) map[string]bool {
+	m := map[string]bool{}
+	ast.PostOrderVisit(a.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.IdentKind {
+			m[e.AsIdent()] = true
+		}
+	}))
+	return m
 }
 
 // newEnv declares the result's fields as variables. Arithmetic and equality
@@ -164,12 +177,12 @@ func (e *Expect) Judge(r *Result) error {
 	if len(e.lines) == 0 {
 		return nil
 	}
-	vars, ok := view(reflect.ValueOf(r)).(map[string]any)
-	if !ok {
-		return errors.New("expect: result has no view")
-	}
 	var failed []string
-	named := false
+	named, asked := false, map[string]bool{}
+	for i := range e.lines {
+		maps.Copy(asked, e.lines[i].names)
+	}
+	vars := viewOf(reflect.ValueOf(r).Elem(), asked) // of a large fabric, to view all takes longer than to merge it
 	for i := range e.lines {
 		named = named || e.lines[i].namesVerdict
 		if text := e.lines[i].eval(vars); text != "" {

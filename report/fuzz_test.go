@@ -1,7 +1,9 @@
 package report
 
 import (
+	"encoding/binary"
 	"encoding/json"
+	"reflect"
 	"testing"
 )
 
@@ -25,6 +27,33 @@ func FuzzExpect(f *testing.F) {
 		}
 		if r.Verdict != Limit && r.Verdict != ExpectationFailed {
 			t.Errorf("%s made the verdict %q", expr, r.Verdict)
+		}
+	})
+}
+
+// FuzzParts: bytes that claim to be parts are refused or are those of parts, and
+// never make more than they are.
+func FuzzParts(f *testing.F) {
+	parts, _, _ := small()
+	b, err := EncodeParts(parts)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b[8:])
+	f.Add(append(binary.AppendUvarint(nil, 1<<40), 1, 2, 3))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		in = append(b[:8:8], in...)
+		parts, err := DecodeParts(in)
+		if err != nil {
+			return
+		}
+		one, err := EncodeParts(parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := DecodeParts(one)
+		if err != nil || !reflect.DeepEqual(parts, again) {
+			t.Errorf("%v: %+v became %+v", err, parts, again)
 		}
 	})
 }

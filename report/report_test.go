@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -181,9 +182,14 @@ func TestMergeDoesNotDependOnOrderOrEncoding(t *testing.T) {
 	if err != nil || len(back) != len(parts) {
 		t.Fatalf("%d parts of %d, %v", len(back), len(parts), err)
 	}
-	if b2, _ := EncodeParts(back); !bytes.Equal(b, b2) {
+	if !reflect.DeepEqual(back, parts) {
 		t.Error("parts differ after a way there and back")
 	}
+	b[3]++
+	if _, err := DecodeParts(b); err == nil || !strings.Contains(err.Error(), "another build") {
+		t.Errorf("parts with other fields: %v", err)
+	}
+	b[3]--
 	for _, cut := range []int{1, 7, 9, len(b) / 2, len(b) - 1} {
 		if _, err := DecodeParts(b[:cut]); err == nil {
 			t.Errorf("the first %d of %d bytes are accepted", cut, len(b))

@@ -192,12 +192,15 @@ func view(v reflect.Value) any {
 	return v.Interface()
 }
 
-func viewStruct(v reflect.Value) map[string]any {
+func viewStruct(v reflect.Value) map[string]any { return viewOf(v, nil) }
+
+// viewOf views those fields that are asked for; nil = all.
+func viewOf(v reflect.Value, asked map[string]bool) map[string]any {
 	out := map[string]any{}
 	t := v.Type()
 	for i := range t.NumField() {
 		key := jsonKey(t.Field(i))
-		if key == "" || v.Field(i).Kind() == reflect.Pointer && v.Field(i).IsNil() {
+		if key == "" || asked != nil && !asked[key] || v.Field(i).Kind() == reflect.Pointer && v.Field(i).IsNil() {
 			continue
 		}
 		out[key] = view(v.Field(i))

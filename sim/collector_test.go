@@ -9,7 +9,7 @@ import (
 
 func TestSlack(t *testing.T) {
 	for live, want := range map[int64]int{0: mostSlack, 1 << 20: mostSlack, 64 << 20: 400, 128 << 20: 200, 256 << 20: 100, 8 << 30: 100} {
-		if got := slack(live); got != want {
+		if got := slack(live, spareHeap); got != want {
 			t.Errorf("%d bytes: %d %%, want %d", live, got, want)
 		}
 	}
@@ -35,6 +35,15 @@ func TestCollectorIsPutBack(t *testing.T) {
 	b.close()
 	if got := debug.SetGCPercent(77); got != 77 {
 		t.Errorf("after two runs %d %%", got)
+	}
+	built, end := Ease(1, 64) // a small part of a fabric
+	built()
+	if got := debug.SetGCPercent(100); got < 100 || got > mostSlack {
+		t.Errorf("while a part runs %d %%", got)
+	}
+	end()
+	if got := debug.SetGCPercent(77); got != 77 || collecting.spare != 0 {
+		t.Errorf("after a part %d %%, %d bytes to spare", got, collecting.spare)
 	}
 	t.Setenv("GOGC", "50")
 	c = newCollector()

@@ -89,11 +89,20 @@ func start(opts *server.Options, log server.Logger) (*server.Server, error) {
 		s.ConfigureLogger() // none when the options say so
 	}
 	go s.Start()
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !ready(s, 10*time.Second) {
 		s.Shutdown()
 		return nil, fmt.Errorf("nats-server: not ready on %s:%d after 10 s", opts.Host, opts.Port)
 	}
 	return s, nil
+}
+
+// ready waits until a server takes connections. Its own wait looks at once and
+// then every 25 ms: by the first look it is never there.
+func ready(s *server.Server, limit time.Duration) bool {
+	for end := time.Now().Add(limit); s.Addr() == nil && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	return s.ReadyForConnections(limit)
 }
 
 // allow limits a key to some subjects.

@@ -128,8 +128,11 @@ func (a *app) stop() *cobra.Command {
 		example: "  emuctl stop --at 20ms\n  emuctl result", args: cobra.NoArgs, flags: &f,
 		run: func(ctx context.Context, _ []string) error {
 			at, err := parseAt(f.At)
+			if err == nil && f.At != "" && at == 0 {
+				err = fmt.Errorf("%s: no run stops before it begins; leave --at out to stop as soon as can be", f.At)
+			}
 			if err != nil {
-				return err
+				return fmt.Errorf("--at: %w", err)
 			}
 			return a.onCluster(ctx, &f.clusterFlags, func(ctx context.Context, c *client.Client) error {
 				if f.Cancel {

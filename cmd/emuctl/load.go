@@ -63,9 +63,8 @@ func captures(plan *topology.Plan, args []string) ([]topology.Capture, error) {
 	var out []topology.Capture
 	for _, s := range args {
 		where, file, ok := strings.Cut(s, "=")
-		dev, port, ok2 := strings.Cut(where, ":")
-		num, err := strconv.Atoi(port)
-		if !ok || !ok2 || file == "" || err != nil {
+		dev, num, ok2 := devicePort(where)
+		if !ok || !ok2 || file == "" {
 			return nil, fmt.Errorf("--pcap %q: want DEVICE:PORT=FILE, as in leaf1:1=leaf1-1.pcapng", s)
 		}
 		c, err := capture(plan, dev, num)
@@ -76,6 +75,13 @@ func captures(plan *topology.Plan, args []string) ([]topology.Capture, error) {
 		out = append(out, c)
 	}
 	return out, nil
+}
+
+// devicePort takes DEVICE:PORT apart.
+func devicePort(where string) (dev string, port int, ok bool) {
+	dev, num, ok := strings.Cut(where, ":")
+	port, err := strconv.Atoi(num)
+	return dev, port, ok && err == nil
 }
 
 func capture(plan *topology.Plan, dev string, num int) (topology.Capture, error) {

@@ -25,12 +25,18 @@ import (
 // ones at the same time get a number.
 const localContext = "local"
 
+// localHorizon is how much wall time, in ms, the processes of this machine are
+// granted at once: what is granted is run before an interrupt takes effect. It is
+// twice the span between heartbeats, so that nobody waits for a grant; their
+// leader cannot be lost, for which longer ones are made.
+const localHorizon = 400
+
 // runSpread is `run --processes`.
 func (a *app) runSpread(ctx context.Context, l *loaded, files []string, f *runFlags, dir *report.Dir) error {
 	if len(f.Pcap) > 0 {
 		return fmt.Errorf("--pcap works in one process; leave --processes out")
 	}
-	g := gathering{known: l.plan, events: dir != nil, collector: true}
+	g := gathering{known: l.plan, expect: l.expect, events: dir != nil, collector: true}
 	res, err := a.runProcesses(ctx, l.plan, f, &g)
 	if err != nil {
 		return err
@@ -129,7 +135,9 @@ func spread(plan *topology.Plan, s string, o *coord.LocalOptions) error {
 // drive submits, shows progress, stops on an interrupt and fetches the result.
 func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *emu.Model, plan *topology.Plan, f *runFlags, n int, g *gathering) (*report.Result, error) {
 	s := specOf(plan)
-	s.Members, s.Batch = n, plan.Run.Until != topology.UntilStopped && !f.Interact
+	if s.Members, s.Batch = n, plan.Run.Until != topology.UntilStopped && !f.Interact; s.Batch {
+		s.Horizon = localHorizon
+	}
 	s.ID, s.Series, s.Splits = client.NewID(), f.Out != "" || !f.sinks(plan).none(), f.Out != ""
 	var extra []topology.Fault // drawn by --chaos: the text submitted has them not
 	if f.Chaos != nil {
@@ -179,6 +187,7 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *em
 			p.line(x, w != nil)
 		}
 	}
+	g.ended = l.Over(id)
 	res, err := a.collect(context.WithoutCancel(ctx), c, g)
 	if cost := g.cost; err == nil && !a.json && f.Processes != "" {
 		fmt.Fprintf(a.err, "%d processes: %d windows, %.0f/s; compute %.2f s, waiting %.2f s, %.0f bytes a window, %d batches sent again, %d moves\n",

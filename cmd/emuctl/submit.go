@@ -150,9 +150,11 @@ func (a *app) fetchResult(ctx context.Context, c *client.Client, id, out string,
 type gathering struct {
 	run       string
 	known     *topology.Plan // nil: resolved from the run's files
+	expect    *report.Expect // compiled for known; nil = not yet
 	events    bool           // list the events
 	collector bool           // export to telemetry.otlp
 	tick      func(*coord.Status)
+	ended     <-chan struct{} // closed when the run is over; nil = nobody tells
 
 	interrupted func() bool // the user broke it off; nil = never
 
@@ -163,7 +165,7 @@ type gathering struct {
 
 // collect waits for a run and makes its result.
 func (a *app) collect(ctx context.Context, c *client.Client, g *gathering) (*report.Result, error) {
-	run, err := c.Wait(ctx, g.run, g.tick)
+	run, err := c.WaitOr(ctx, g.run, g.ended, g.tick)
 	if err != nil {
 		return nil, err
 	}
@@ -205,6 +207,9 @@ func (a *app) collect(ctx context.Context, c *client.Client, g *gathering) (*rep
 	warn(res, topology.Lint(plan))
 	if g.interrupted != nil && g.interrupted() && cutShort(res) {
 		return res, nil
+	}
+	if g.expect != nil && len(run.Faults) == 0 {
+		return res, g.expect.Judge(res)
 	}
 	return res, sim.Judge(plan, res)
 }

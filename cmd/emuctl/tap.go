@@ -75,14 +75,18 @@ func (a *app) showTapped(t *tapped, bytes bool) error {
 // listen taps a port of a cluster's current run and visits what passes.
 func (a *app) listen(ctx context.Context, f *clusterFlags, where string, most int, visit func(*tapped) error) error {
 	return a.onRun(ctx, f, func(ctx context.Context, r *liveRun) error {
-		caps, err := captures(r.plan, []string{where + "=-"})
+		dev, port, ok := devicePort(where)
+		if !ok {
+			return fmt.Errorf("%q: want DEVICE:PORT, as in leaf1:1", where)
+		}
+		tapped, err := capture(r.plan, dev, port)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", where, err)
 		}
 		if r.ended() {
 			return fmt.Errorf("the run has ended; nothing passes %s any more", where)
 		}
-		arg := emu.TapArg{Device: r.plan.Devices[caps[0].Dev].Name, Port: caps[0].Port}
+		arg := emu.TapArg{Device: r.plan.Devices[tapped.Dev].Name, Port: tapped.Port}
 		subject := emu.TapSubject(arg)
 		fmt.Fprintf(a.err, "%s is on subject %s\n", where, subject)
 		ctx, cancel := context.WithCancel(ctx)

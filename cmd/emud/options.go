@@ -21,6 +21,7 @@ type options struct {
 	logJSON              bool
 	health               string
 	creds, ca, cert, key string
+	shared               string
 	silence, giveUp      time.Duration
 	fast                 bool
 	build                string
@@ -53,6 +54,7 @@ func (o *options) bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.fast, "fast-failover", false, "shorter Raft time-outs, for quiet machines")
 	fs.StringVar(&o.build, "build", "", "build id to claim; default the hash of this program")
 	fs.IntVar(&o.retain, "retain-bytes", 256<<20, "memory for sent batches before they go to --data")
+	fs.StringVar(&o.shared, "shared", "", "directory that all processes of the cluster have, for states and results; default the NATS servers' object store")
 	fs.IntVar(&o.replicas, "object-replicas", 1, "copies of states in a NATS cluster's object store")
 	fs.DurationVar(&o.connectWait, "connect-wait", 30*time.Second, "how long NATS may take to appear at the start")
 }

@@ -53,7 +53,7 @@ func (o *options) config(log hclog.Logger) (coord.Config, error) {
 	cfg := coord.Config{
 		Name: o.name, Data: o.data, Coordinator: o.coordinator || o.only, NoSlots: o.only, Expect: o.expect, RaftAddr: o.raftListen, RaftName: o.raftName,
 		Devices: o.devices, Workers: o.workers, Cores: o.cores, Model: new(emu.Model), Log: log, GiveUp: o.giveUp, Silence: o.silence,
-		Build: o.build, Retain: o.retain, JetReplicas: o.replicas,
+		Build: o.build, Retain: o.retain, JetReplicas: o.replicas, Shared: o.shared,
 		Dialer: natsbus.Dialer{URL: o.nats, Seed: o.creds, Wait: o.connectWait},
 	}
 	if o.fast {

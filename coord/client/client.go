@@ -353,6 +353,11 @@ func (c *Client) Blob(ctx context.Context, sum string) ([]byte, error) {
 // Wait returns the run's record once it is over, calling tick with the status
 // meanwhile. Losing the cluster for a while is not an error; ctx is the limit.
 func (c *Client) Wait(ctx context.Context, id string, tick func(*coord.Status)) (*coord.Run, error) {
+	return c.WaitOr(ctx, id, nil, tick)
+}
+
+// WaitOr is Wait for who may hear of the end from elsewhere too.
+func (c *Client) WaitOr(ctx context.Context, id string, ended <-chan struct{}, tick func(*coord.Status)) (*coord.Run, error) {
 	for {
 		sctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		s, err := c.Status(sctx)
@@ -371,6 +376,8 @@ func (c *Client) Wait(ctx context.Context, id string, tick func(*coord.Status)) 
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
+		case <-ended:
+			ended = nil
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

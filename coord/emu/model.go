@@ -5,6 +5,7 @@ package emu
 
 import (
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -131,7 +132,10 @@ func (m *Model) CheckFault(s *coord.RunSpec, f *coord.Fault) error {
 		return err
 	}
 	x, err := Fault(p, f)
-	if err != nil || x.Kind != topology.SetKind {
+	if err != nil {
+		return err
+	}
+	if err := comes(p, f.Want); err != nil || x.Kind != topology.SetKind {
 		return err
 	}
 	t := topology.NewTimeline(p) // with what the file changes, does it resolve?
@@ -145,6 +149,18 @@ func (m *Model) CheckFault(s *coord.RunSpec, f *coord.Fault) error {
 	return t.Add(x, int32(len(p.Faults)))
 }
 
+// comes says why a run does not come to an instant.
+func comes(p *topology.Plan, at clock.Time) error {
+	end, what := p.Run.At, "run.until"
+	if end == 0 {
+		end, what = clock.Time(0).Add(p.Run.Limit), "run.limit"
+	}
+	if at < end || end == 0 {
+		return nil
+	}
+	return fmt.Errorf("the run ends at %v (%s) at the latest and does not come to %v: ask for an earlier time, or for none", end, what, at)
+}
+
 // Build implements coord.Model.
 func (m *Model) Build(s *coord.RunSpec, hosted func(int32) bool, workers int) (coord.Fabric, error) {
 	p, err := m.Plan(s)
@@ -153,11 +169,20 @@ func (m *Model) Build(s *coord.RunSpec, hosted func(int32) bool, workers int) (c
 	}
 	own := *p // live faults are added to a copy
 	own.Faults = slices.Clip(own.Faults)
+	mine := 0
+	for d := range own.Devices {
+		if hosted(int32(d)) {
+			mine++
+		}
+	}
+	built, end := sim.Ease(mine, len(own.Devices))
 	f, err := sim.Build(&own, hosted, max(1, workers))
 	if err != nil {
+		end()
 		return nil, err
 	}
-	x := &share{f: f, base: len(p.Faults)}
+	built()
+	x := &share{f: f, base: len(p.Faults), end: end}
 	x.notes.begin(&own, s.Series || p.Telem.Interval > 0)
 	if s.Batch { // live ones stop at any window
 		f.Engine.Stride = sim.Stride(&own)

@@ -2,6 +2,7 @@ package emu_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rocemu/rocemu/clock"
@@ -23,6 +24,24 @@ workload:
 faults:
   - {name: dirt, kind: loss, target: "leaf2:1", at: 0us, probability: 1e-2}
 `
+
+// A fault at an instant that the run does not come to is refused with the reason.
+func TestFaultAfterTheEnd(t *testing.T) {
+	for _, x := range []struct{ run, want string }{
+		{"run: {until: 200us}\n", "the run ends at 200us (run.until) at the latest and does not come to 200us"},
+		{"run: {limit: 200us}\n", "the run ends at 200us (run.limit) at the latest and does not come to 200us"},
+	} {
+		s := coord.RunSpec{Files: []coord.File{{Name: "wide.yaml", Text: wide + x.run}}}
+		f := coord.Fault{Name: "cut", Text: "link-down leaf1:1", Want: clock.Time(200 * clock.Microsecond), Firm: true}
+		if err := new(emu.Model).CheckFault(&s, &f); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v", x.run, err)
+		}
+		f.Want--
+		if err := new(emu.Model).CheckFault(&s, &f); err != nil {
+			t.Errorf("%sbefore it: %v", x.run, err)
+		}
+	}
+}
 
 // A fabric in rounds gives the result and the records of one process, also
 // after a process was killed and its share went back to a checkpoint, which

@@ -16,6 +16,13 @@ type share struct {
 	notes noter
 	taps  taps
 	ended bool
+	end   func() // of what the process does for it
+}
+
+// Close implements io.Closer: nobody runs the share any more.
+func (s *share) Close() error {
+	s.end()
+	return nil
 }
 
 func (s *share) Engine() *actors.Engine { return s.f.Engine }

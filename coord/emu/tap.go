@@ -103,10 +103,10 @@ func (t *taps) read() {
 	t.reads++
 	for i := 0; i < len(t.list); i++ {
 		x := t.list[i]
-		gone := x.port.Missed()
+		x.port.Read(func(p *sim.Passing) { t.say(x, p) })
+		gone := x.port.Missed() // they passed after those that were kept
 		x.missed += int(gone - x.gone)
 		x.gone = gone
-		x.port.Read(func(p *sim.Passing) { t.say(x, p) })
 		if t.reads%lookEvery == 0 && time.Now().After(x.until) {
 			x.port.Close()
 			t.list = append(t.list[:i], t.list[i+1:]...)
