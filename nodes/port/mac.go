@@ -25,19 +25,10 @@ func (m *macRing) spans() []macSpan {
 	return m.few[:]
 }
 
-// push adds a frame in place of the oldest, which has left as a rule.
-func (m *macRing) push(now, start, end clock.Time) {
-	s := m.few[:]
-	if m.many != nil {
-		s = *m.many
-	}
-	i := int(m.pos+1) & (len(s) - 1)
-	if x := &s[i]; x.end <= now {
-		x.start, x.end, m.pos = start, end, uint32(i)
-		return
-	}
-	s, m.pos = m.grow()
-	s[m.pos] = macSpan{start, end}
+// crowd adds a frame where the oldest has not left.
+func (m *macRing) crowd(start, end clock.Time) {
+	s, i := m.grow()
+	s[i], m.pos = macSpan{start, end}, i
 }
 
 // grow doubles the ring, oldest first, and returns it with the first free place.
