@@ -10,9 +10,10 @@ import (
 // on how the heap came to be. A place of the heap has four children, which fill
 // a cache line: a port's next dequeue sinks through half as many levels.
 type alarms struct {
-	heap []alarm
-	pos  []int32 // slot → index in heap, -1 = unset
-	rank []int32
+	first clock.Time // the earliest instant, Never when no slot is set
+	heap  []alarm
+	pos   []int32 // slot → index in heap, -1 = unset
+	rank  []int32
 }
 
 type alarm struct {
@@ -23,7 +24,7 @@ type alarm struct {
 
 // newAlarms makes n unset slots. rank orders slots at one instant; nil = by number.
 func newAlarms(n int, rank []int32) alarms {
-	a := alarms{heap: make([]alarm, 0, n), pos: make([]int32, n), rank: rank}
+	a := alarms{first: clock.Never, heap: make([]alarm, 0, n), pos: make([]int32, n), rank: rank}
 	if rank == nil {
 		a.rank = make([]int32, n)
 		for i := range a.rank {
@@ -37,12 +38,7 @@ func newAlarms(n int, rank []int32) alarms {
 }
 
 // next is the earliest instant, Never when no slot is set.
-func (a *alarms) next() clock.Time {
-	if len(a.heap) == 0 {
-		return clock.Never
-	}
-	return a.heap[0].at
-}
+func (a *alarms) next() clock.Time { return a.first }
 
 // top is the slot that is due first; there must be one.
 func (a *alarms) top() int { return int(a.heap[0].slot) }
@@ -57,6 +53,13 @@ func (a *alarms) at(slot int) clock.Time {
 
 // set moves a slot's wake-up to t; Never unsets it.
 func (a *alarms) set(slot int, t clock.Time) {
+	a.move(slot, t)
+	if a.first = clock.Never; len(a.heap) > 0 {
+		a.first = a.heap[0].at
+	}
+}
+
+func (a *alarms) move(slot int, t clock.Time) {
 	i := int(a.pos[slot])
 	switch {
 	case t == clock.Never:

@@ -73,7 +73,7 @@ type pgState struct {
 	plain          bool  // lossless and pow2
 	num, den       int64 // alpha; static: bytes, cell
 	xonOffset      int64
-	_              int64
+	of             *slice // that of number slice
 }
 
 // queueState is one egress queue; its limit is apart, in MMU.lim.
@@ -128,6 +128,7 @@ func NewMMU(c MMUConfig) *MMU {
 		s := &m.pg[i]
 		*s = pgState{min: p.Min, cap: p.Headroom, lossless: p.Lossless, xonOffset: p.XONOffset}
 		s.slice = uint16((i / 8) * n / ports)
+		s.of = &m.sl[s.slice]
 		s.setLimit(p.Limit, c.Cell)
 		if p.Lossless {
 			l := &m.sl[s.slice]
@@ -233,7 +234,7 @@ func (m *MMU) queueFits(q int, n, free int32) bool {
 // the frame must be dropped (switch §1.5, steps 1–4).
 func (m *MMU) Admit(pg, q int, n int32) record.Reason {
 	p, e := &m.pg[pg], &m.q[q]
-	s := &m.sl[p.slice]
+	s := p.of
 	if sh := p.used + n - p.min; p.plain && e.lossless && sh > 0 && !p.xoff {
 		// As below where nothing flips: what is left above the XOFF point of this
 		// PG is within its limit too, for the limit is that point.
@@ -255,7 +256,7 @@ func (m *MMU) Admit(pg, q int, n int32) record.Reason {
 // admit is Admit in full.
 func (m *MMU) admit(pg, q int, n int32) record.Reason {
 	p, e := &m.pg[pg], &m.q[q]
-	s := &m.sl[p.slice]
+	s := p.of
 	free := s.free()
 	if (!p.lossless || !e.lossless) && !m.queueFits(q, n, free) {
 		return record.EgressLimit
@@ -328,7 +329,23 @@ func (m *MMU) refuse(p *pgState, s *slice, n int32) record.Reason {
 // done, when the long way (Admit, Release) must be taken.
 func (m *MMU) Pass(pg, q int, n int32) bool {
 	p, e := &m.pg[pg], &m.q[q]
-	s := &m.sl[p.slice]
+	s := p.of
+	if sh := p.used + n - p.min; p.plain && e.lossless && sh > 0 && !p.xoff {
+		free, ds := s.free(), sh-p.shared() // as in Admit; above the XOFF point is within the limit
+		if at := int64(sh) * p.den >> (p.shift & 63); int64(free) < s.lo && int64(free-ds) > max(at, s.hi) {
+			p.sharedMark = max(p.sharedMark, sh)
+			s.mark = max(s.mark, s.used+ds)
+			e.mark = max(e.mark, e.cells+n)
+			return true
+		}
+	}
+	return m.pass(pg, q, n)
+}
+
+// pass is Pass in full.
+func (m *MMU) pass(pg, q int, n int32) bool {
+	p, e := &m.pg[pg], &m.q[q]
+	s := p.of
 	if p.xoff {
 		return false
 	}
@@ -382,7 +399,7 @@ func (m *MMU) tighten(s *slice, free int32) bool {
 // Release gives back n cells: headroom first, then shared, then guaranteed.
 func (m *MMU) Release(pg, q int, n int32) {
 	p := &m.pg[pg]
-	s := &m.sl[p.slice]
+	s := p.of
 	m.stored -= int64(n)
 	m.q[q].cells -= n
 	if p.hdrm > 0 {
@@ -438,7 +455,7 @@ func (m *MMU) scanXON(s *slice) {
 
 func (m *MMU) flip(pg int, p *pgState, xoff bool) {
 	p.xoff = xoff
-	s := &m.sl[p.slice]
+	s := p.of
 	if xoff {
 		s.lo = min(s.lo, p.xonAt(m.cell))
 	} else {

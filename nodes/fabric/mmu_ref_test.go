@@ -280,6 +280,10 @@ func same(t *testing.T, seed int64, step int, m, full *MMU) {
 	for i := range m.pg {
 		p, q := m.pg[i], full.pg[i]
 		p.plain = false
+		if p.of != &m.sl[p.slice] || q.of != &full.sl[q.slice] {
+			t.Fatalf("PG %d is not in its slice", i)
+		}
+		p.of, q.of = nil, nil
 		if p != q || m.q[i] != full.q[i] {
 			t.Fatalf("seed %d step %d PG %d: %+v %+v, want %+v %+v", seed, step, i, p, m.q[i], q, full.q[i])
 		}

@@ -69,7 +69,7 @@ func (m *MMU) Reconfigure(c MMUConfig) {
 		was := p.shared()
 		p.min, p.cap, p.xonOffset = n.Min, n.Headroom, n.XONOffset
 		p.setLimit(n.Limit, m.cell)
-		s := &m.sl[p.slice]
+		s := p.of
 		s.used += p.shared() - was
 		s.mark = max(s.mark, s.used)
 		m.lim[i], m.q[i].lossless = c.Queues[i].Limit, c.Queues[i].Lossless

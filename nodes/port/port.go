@@ -18,8 +18,6 @@ type Port struct {
 	byteTime clock.Duration // exact time of a byte, 0 when it is no whole number
 	egress   clock.Duration // dequeue to MAC
 	flight   clock.Duration // propagation + the peer's ingress half
-	paused   uint8          // mask of priorities whose until is set
-	cuts     bool           // the peer cuts through
 	macRing
 
 	rate      clock.Rate
@@ -79,22 +77,42 @@ func (p *Port) Transmit(now clock.Time, f *wire.Frame) {
 	n := clock.Duration(f.Len) + wire.Overhead
 	d := n * p.byteTime
 	if p.byteTime == 0 {
-		if now != p.freeAt {
-			p.carry = 0
-		}
-		d, p.carry = p.rate.Serialise(int64(n), p.carry)
+		d = p.inexact(now, n)
 	}
 	p.freeAt = now + clock.Time(d)
 	start := now + clock.Time(p.egress)
 	last := start + clock.Time(d)
-	if p.on {
-		p.push(now, start, last)
-	}
-	if p.cuts {
-		seen, _ := p.rate.Serialise(headerBytes, 0)
-		last = start + clock.Time(seen)
-	}
 	f.At = last + clock.Time(p.flight)
+	if p.cuts {
+		f.At = start + clock.Time(p.headTime()+p.flight)
+	}
+	if p.on { // the frame takes the place of the oldest, which has left as a rule
+		m := p.few[:]
+		if p.many != nil {
+			m = p.many
+		}
+		i := uint(p.pos+1) & uint(len(m)-1)
+		if i < uint(len(m)) && m[i].end <= now {
+			m[i], p.pos = macSpan{start, last}, uint32(i)
+		} else {
+			p.crowd(start, last)
+		}
+	}
+}
+
+// inexact is the time of n bytes where that of one is no whole number.
+func (p *Port) inexact(now clock.Time, n clock.Duration) (d clock.Duration) {
+	if now != p.freeAt {
+		p.carry = 0
+	}
+	d, p.carry = p.rate.Serialise(int64(n), p.carry)
+	return d
+}
+
+// headTime is how long a peer that cuts through waits for the headers.
+func (p *Port) headTime() clock.Duration {
+	d, _ := p.rate.Serialise(headerBytes, 0)
+	return d
 }
 
 // TailLag is how much later than At the last bit of a frame of L bytes passes
