@@ -30,12 +30,12 @@ func deadlockIn(t *testing.T, f fabric) {
 	}
 	l := cluster(t, 3, nil)
 	got, run, _ := l.result(l.submit(f.plan(t), 3, nil), nil)
-	owners := map[string]bool{}
+	owners, moved := map[string]bool{}, false
 	for _, s := range run.Slots {
-		owners[s.Owner] = true
+		owners[s.Owner], moved = true, moved || s.Inc > 1
 	}
-	if len(owners) != 3 {
-		t.Fatalf("on %d processes", len(owners))
+	if len(run.Slots) != 3 || len(owners) != 3 && !moved { // a process that a busy machine stops for 2 s is taken for lost
+		t.Fatalf("%d slots on %d processes", len(run.Slots), len(owners))
 	}
 	a, _ := json.Marshal(got.Deadlocks)
 	b, _ := json.Marshal(want.Deadlocks)
