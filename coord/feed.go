@@ -13,7 +13,6 @@ func (n *Node) feedOut(seq uint64, entry []byte) {
 		return
 	}
 	n.sendFeed(feed{Leader: n.cfg.Name, Seq: seq, Entry: entry})
-	n.lead.poke() // what was committed may have something follow
 }
 
 func (n *Node) sendFeed(f feed) {

@@ -413,6 +413,8 @@ func (n *Node) onLead(m *request) {
 		r, err := n.commit(m.Data)
 		if err != nil {
 			r = Result{Err: NoLeader}
+		} else if r.Err == "" {
+			n.lead.poke() // it may have something follow
 		}
 		if b, err := json.Marshal(&r); err == nil {
 			m.Answer(b)
