@@ -25,7 +25,7 @@ func (s *Switch) arrive(now clock.Time, pn int, f *wire.Frame, out *actors.Outbo
 			return
 		}
 	}
-	if f.Kind == wire.KindPFC || f.Kind == wire.KindPause {
+	if f.Kind-wire.KindPFC <= wire.KindPause-wire.KindPFC { // one of the two
 		s.control(now, pn, f)
 		return
 	}
@@ -40,7 +40,51 @@ func (s *Switch) arrive(now clock.Time, pn int, f *wire.Frame, out *actors.Outbo
 		s.drop(now, pn, f, dropNote{why: record.CRC})
 		return
 	}
+	if !s.odd {
+		if n, e := s.straight(in, f); e != nil {
+			s.store(now, pn, in, f, n, e, out)
+			return
+		}
+	}
 	s.forward(now, pn, in, f, s.decide(now, in, f), out)
+}
+
+// straight is decide in a switch where no fault has a say: the egress port, nil
+// where decide has to look closer.
+func (s *Switch) straight(in *portState, f *wire.Frame) (int, *portState) {
+	k := f.Dst - 1
+	if f.Len > in.mtu || f.TTL <= 1 || k >= uint32(len(s.route)) {
+		return 0, nil
+	}
+	g := uint(s.route[k])
+	if g >= uint(len(s.only)) {
+		return 0, nil
+	}
+	n := s.only[g]
+	if n == 0 {
+		n = s.spread(f, g)
+	}
+	i := uint(n) - 1
+	if i >= uint(len(s.ports)) {
+		return 0, nil
+	}
+	e := &s.ports[i]
+	if f.Len > e.mtu || !e.upOut {
+		return 0, nil
+	}
+	return int(n), e
+}
+
+// spread is choose where the hash alone does, else 0.
+func (s *Switch) spread(f *wire.Frame, g uint) uint16 {
+	m := s.live[g]
+	if len(m) < 2 || s.hash.Spray || s.plan.Floods != nil {
+		return 0
+	}
+	if i := pick(s.hash.Of(f), uint32(len(m))); i < uint32(len(m)) {
+		return m[i]
+	}
+	return 0
 }
 
 // decision is where a frame goes, or why nowhere.
@@ -50,8 +94,7 @@ type decision struct {
 	why    record.Reason
 }
 
-// forward classifies a frame that is ready for admission, and stores it or
-// sends it straight on.
+// forward goes on with a frame that is ready for admission as decided.
 func (s *Switch) forward(now clock.Time, pn int, in *portState, f *wire.Frame, d decision, out *actors.Outbox) {
 	if d.why != record.NoReason {
 		in.c.InDrops++
@@ -63,23 +106,29 @@ func (s *Switch) forward(now clock.Time, pn int, in *portState, f *wire.Frame, d
 		s.flood(now, pn, in, f, out)
 		return
 	}
+	s.store(now, pn, in, f, egress, &s.ports[egress-1], out)
+}
+
+// store classifies a frame that goes out by port e, and stores it or sends it
+// straight on.
+func (s *Switch) store(now clock.Time, pn int, in *portState, f *wire.Frame, egress int, e *portState, out *actors.Outbox) {
 	f.TTL--
-	e := &s.ports[egress-1]
 	tc := in.maps.dscpToTC[f.TOS>>2]
 	pg, q := in.maps.tcToPG.of(tc), e.maps.tcToQueue.of(tc)
 	if s.watched && s.stormDrop(now, pn, in, e, pg, q, f) {
 		return
 	}
-	if e.q[q].aqm&aqmEnqueue != 0 && !s.enqueueAQM(now, pn, e, q, f) {
+	l := &e.q[q&7]
+	if l.aqm&aqmEnqueue != 0 && !s.enqueueAQM(now, pn, e, q, f) {
 		return
 	}
 	cells := int32((uint64(f.Len) + uint64(s.mmu.cell) - 1) * s.cellMul >> 32)
 	gi, qi := (pn-1)<<3+int(pg), (egress-1)<<3+int(q)
-	if e.nonEmpty == 0 && e.port.FreeAt() <= now && e.pausedQueues(now)&(1<<q) == 0 && s.mmu.Pass(gi, qi, cells) {
-		if e.q[q].marks() {
+	if e.nonEmpty == 0 && e.port.FreeAt() <= now && e.pausedQueues(now)>>(q&7)&1 == 0 && s.mmu.Pass(gi, qi, cells) {
+		if l.marks() {
 			s.dequeueMark(e, q, f)
 		}
-		s.send(now, egress, e, &e.q[q], f, out)
+		s.send(now, egress, e, l, f, out)
 		return
 	}
 	if why := s.mmu.Admit(gi, qi, cells); why != record.NoReason {
@@ -87,7 +136,13 @@ func (s *Switch) forward(now clock.Time, pn int, in *portState, f *wire.Frame, d
 		s.announce(now, out)
 		return
 	}
-	s.enqueue(now, e, egress, q, f, stored{int32(gi), cells})
+	l.push(&s.pool, f, stored{int32(gi), cells})
+	e.nonEmpty |= 1 << (q & 7)
+	s.wait.enter(now, l.row, pn-1)
+	s.chain.Mix(now, frameKey(f, pn), frameBody(f)^uint64(egress)<<40^uint64(q)<<52)
+	if s.work.at(s.wakeSlot(egress-1)) > clock.Max(now, e.port.FreeAt()) {
+		s.arm(now, e, egress-1) // the port slept, or waits for a pause that is not this queue's
+	}
 	if len(s.mmu.changed) != 0 {
 		s.announce(now, out)
 	}
@@ -257,19 +312,6 @@ func (s *Switch) refuse(now clock.Time, pn int, in, e *portState, pg, q uint8, f
 	s.drop(now, pn, f, n)
 }
 
-// enqueue stores an admitted frame and wakes the port when it can send.
-func (s *Switch) enqueue(now clock.Time, e *portState, egress int, q uint8, f *wire.Frame, m stored) {
-	pn := int(m.pg)>>3 + 1
-	l := &e.q[q&7]
-	l.push(&s.pool, f, m)
-	e.nonEmpty |= 1 << q
-	s.wait.enter(now, l.row, pn-1)
-	s.chain.Mix(now, frameKey(f, pn), frameBody(f)^uint64(egress)<<40^uint64(q)<<52)
-	if s.work.at(s.wakeSlot(egress-1)) > clock.Max(now, e.port.FreeAt()) {
-		s.arm(now, e, egress-1) // the port slept, or waits for a pause that is not this queue's
-	}
-}
-
 // arm sets a port's wake-up: when the scheduler may dequeue, or when the first
 // pause ends if all its frames are paused.
 func (s *Switch) arm(now clock.Time, e *portState, i int) {
@@ -291,11 +333,11 @@ func (s *Switch) serve(now clock.Time, i int, out *actors.Outbox) {
 		s.arm(now, e, i)
 		return
 	}
-	q := uint8(firstBit(ready))
+	q := uint8(firstBit(ready)) & 7
 	if ready&(ready-1) != 0 {
-		q = uint8(e.sched.Pick(ready, &e.q))
+		q = uint8(e.sched.Pick(ready, &e.q)) & 7
 	}
-	l := &e.q[q&7]
+	l := &e.q[q]
 	f, m := l.pop(&s.pool)
 	if l.n == 0 {
 		e.nonEmpty &^= 1 << q

@@ -49,6 +49,7 @@ type Switch struct {
 	lastWork clock.Time
 	cut      bool
 	down     bool
+	odd      bool // some fault may have a say in where frames go, see look
 	watched  bool // some port has a watchdog
 	ecnOff   bool
 
@@ -274,11 +275,13 @@ func (s *Switch) ranks() []int32 {
 // dequeues, timers, in this order at one instant.
 func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st *actors.Status) {
 	last := st.LastEvent
+	s.look()
 	for {
 		at, tw, tt := in.Next(), s.work.next(), s.timer.next()
 		if s.faults != nil {
 			if tf := s.faults.Next(); tf < end && tf <= at && tf <= tw && tf <= tt {
 				s.faults.Apply(tf, s, out)
+				s.look()
 				s.events++
 				last = tf
 				continue
@@ -291,7 +294,12 @@ func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, s
 			s.arrive(at, pn, f, out)
 		case tw < end && tw <= tt:
 			last = tw
-			s.doWork(tw, out)
+			if slot := s.work.top() - len(s.ports); slot >= 0 {
+				s.serve(tw, slot, out)
+			} else {
+				s.lastWork = tw
+				s.releaseHeld(tw, slot+len(s.ports), out)
+			}
 		case tt < end:
 			last = tt
 			s.doTimer(tt, out)
@@ -302,6 +310,11 @@ func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, s
 		}
 		s.events++
 	}
+}
+
+// look notes whether frames go their usual way: only faults change that.
+func (s *Switch) look() {
+	s.odd = s.down || s.avoid != nil || s.router != nil
 }
 
 func (s *Switch) status(st *actors.Status) {
@@ -347,16 +360,6 @@ func (s *Switch) waitsForPause(slot int, at clock.Time) bool {
 	}
 	p := &s.ports[slot-len(s.ports)]
 	return p.nonEmpty&^p.pausedQueues(at-1) == 0
-}
-
-func (s *Switch) doWork(now clock.Time, out *actors.Outbox) {
-	slot := s.work.top()
-	if n := len(s.ports); slot >= n {
-		s.serve(now, slot-n, out)
-	} else {
-		s.lastWork = now
-		s.releaseHeld(now, slot, out)
-	}
 }
 
 func (s *Switch) doTimer(now clock.Time, out *actors.Outbox) {

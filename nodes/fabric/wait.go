@@ -64,7 +64,8 @@ func (s *Switch) losslessClasses() (tcs uint8) {
 func (w *waits) enter(now clock.Time, row int32, ingress int) {
 	if row >= 0 {
 		k := int(row) + ingress
-		if w.held[k]++; w.held[k] == 1 && w.xoffs > 0 {
+		h := &w.held[k]
+		if *h++; *h == 1 && w.xoffs > 0 {
 			w.since[k] = now
 		}
 	}
