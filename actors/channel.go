@@ -22,6 +22,12 @@ type chunk struct {
 	f    [chunkFrames]wire.Frame
 }
 
+// at is frame i of a chunk. An index would look whether there is a chunk at all,
+// in its first line, which nothing else needs and which may be far away.
+func (k *chunk) at(i uint64) *wire.Frame {
+	return (*wire.Frame)(unsafe.Add(unsafe.Pointer(k), unsafe.Offsetof(k.f)+uintptr(i)*wire.FrameBytes))
+}
+
 // chunks are the free chunks of one worker, the last one used on top: what a
 // receiver has just read is still in the caches when the next frame is sent.
 type chunks struct {
@@ -53,7 +59,7 @@ type Channel struct {
 	head    *chunk
 	popped  uint64 // ordinal of the head frame
 	pub     uint64 // frames published since the start
-	used    *chunk // chunks read to the end in this window
+	used    *chunk // the first of the chunks before head, which were read to the end in this window
 	hi      int32
 	nLate   int32 // len(lateQ)
 	dstPort uint16
@@ -122,10 +128,12 @@ func (c *Channel) grow(p *chunks) {
 // the sender does not run at the same time, a last chunk of which nothing is
 // left to read.
 func (c *Channel) tidy(p *chunks, alone bool) {
-	for c.used != nil {
-		n := c.used
-		c.used = n.next
-		p.put(n)
+	if c.used != nil {
+		for n := c.used; n != c.head; n = c.used {
+			c.used = n.next
+			p.put(n)
+		}
+		c.used = nil
 	}
 	if alone && c.popped == c.pushed && c.tail != nil {
 		p.put(c.tail)
@@ -147,15 +155,15 @@ func (c *Channel) front() *wire.Frame {
 	if c.hi == chunkFrames {
 		c.turn()
 	}
-	return &c.head.f[c.hi]
+	return c.head.at(uint64(c.hi))
 }
 
 // turn goes on to the next chunk.
 func (c *Channel) turn() {
-	old := c.head
-	c.head, c.hi = old.next, 0
-	old.next = c.used
-	c.used = old
+	if c.used == nil {
+		c.used = c.head
+	}
+	c.head, c.hi = c.head.next, 0
 	c.hint()
 }
 
@@ -228,7 +236,7 @@ func (o *Outbox) Send(port int, f *wire.Frame) {
 		i = 0
 	}
 	c.ti = i + 1
-	c.tail.f[i] = *f
+	*c.tail.at(uint64(i)) = *f
 }
 
 func (o *Outbox) open(c *Channel, at clock.Time) {

@@ -17,26 +17,26 @@ type Inbox struct {
 	ch   []*Channel // by port number - 1
 	act  []uint64   // ports with published frames
 	next clock.Time // arrival of the earliest frame of the window, Never = none left
-	end  clock.Time // of the window
 	merge
 	w *scratch
 }
 
 // scratch is what a worker needs while it runs one actor after the other.
 type scratch struct {
-	line  []line
-	tree  []uint64
-	late  []wire.Frame // late frames of this actor's window
-	dirty []*Channel   // channels with frames of this window
-	pool  chunks
-	ran   int // actors that had something to do in this leg
+	line   []line
+	tree   []uint64
+	ties   []tie
+	copied []*chunk   // late frames of this actor's window
+	dirty  []*Channel // channels with frames of this window
+	pool   chunks
+	ran    int // actors that had something to do in this leg
 }
 
 func (in *Inbox) mark(port int) { in.act[(port-1)>>6] |= 1 << ((port - 1) & 63) }
 
 // begin lines up what arrives before end.
 func (in *Inbox) begin(end clock.Time) {
-	in.line, in.end, in.w.late = in.w.line[:0], end, in.w.late[:0]
+	in.line, in.end = in.w.line[:0], end
 	if len(in.ch) > hintPorts {
 		in.hint()
 	}
@@ -44,7 +44,7 @@ func (in *Inbox) begin(end clock.Time) {
 		for ; b != 0; b &= b - 1 {
 			c := in.ch[w<<6+bits.TrailingZeros64(b)]
 			if f := c.front(); f != nil && f.At < end {
-				in.line = append(in.line, line{at: f.At, ch: c})
+				in.line = append(in.line, newLine(c.head, c, c.hi, c.pub-c.popped))
 				c.hint()
 			}
 			if c.nLate > 0 && c.lateQ[0].f.At < end {
@@ -53,7 +53,24 @@ func (in *Inbox) begin(end clock.Time) {
 		}
 	}
 	in.w.line = in.line
-	in.next = in.draw(in.w)
+	in.draw(in.w)
+	in.look()
+}
+
+// look finds the next arrival, where its word does not tell.
+func (in *Inbox) look() {
+	if t := in.top >> lineBits; t == timeMask {
+		won := in.top
+		f, l := in.pull()
+		in.tie(f, l, won)
+	} else if in.top != nobody {
+		in.next = in.base + clock.Time(t)
+		return
+	}
+	in.next = clock.Never
+	if in.tied < len(in.ties) {
+		in.next = in.ties[in.tied].f.At
+	}
 }
 
 // hint asks for the heads of all active channels before they are read one by
@@ -73,20 +90,24 @@ func (in *Inbox) hint() {
 	}
 }
 
-// takeLate lines up the late frames of a channel that arrive before end.
+// takeLate lines up copies of the late frames of a channel that arrive before
+// end.
 func (in *Inbox) takeLate(c *Channel, end clock.Time) {
 	n, w := 0, in.w
-	for n < len(c.lateQ) && c.lateQ[n].f.At < end {
-		n++
+	first := len(w.copied)
+	for ; n < len(c.lateQ) && c.lateQ[n].f.At < end; n++ {
+		if n%chunkFrames == 0 {
+			k := w.pool.get()
+			if n > 0 {
+				w.copied[len(w.copied)-1].next = k
+			}
+			w.copied = append(w.copied, k)
+		}
+		w.copied[len(w.copied)-1].f[n%chunkFrames] = c.lateQ[n].f
 	}
-	if len(w.late)+n > cap(w.late) { // old frames stay where they are referred to
-		w.late = make([]wire.Frame, 0, max(8, 2*(len(w.late)+n)))
-	}
-	k := len(w.late)
-	for i := range n {
-		w.late = append(w.late, c.lateQ[i].f)
-	}
-	in.line = append(in.line, line{at: w.late[k].At, ch: c, late: w.late[k:]})
+	l := newLine(w.copied[first], c, 0, uint64(n))
+	l.late = true
+	in.line = append(in.line, l)
 	c.lateQ = c.lateQ[:copy(c.lateQ, c.lateQ[n:])]
 	c.nLate = int32(len(c.lateQ))
 }
@@ -96,6 +117,7 @@ func (in *Inbox) takeLate(c *Channel, end clock.Time) {
 // no sender runs at the same time.
 func (in *Inbox) rest(alone bool) (next, work clock.Time) {
 	next, work = clock.Never, clock.Never
+	in.back()
 	for w, b := range in.act {
 		for ; b != 0; b &= b - 1 {
 			i := w<<6 + bits.TrailingZeros64(b)
@@ -120,6 +142,27 @@ func (in *Inbox) rest(alone bool) (next, work clock.Time) {
 	return next, work
 }
 
+// back tells the channels how far their lines were read, and frees the copies of
+// late frames.
+func (in *Inbox) back() {
+	in.w.ties = in.ties
+	for i := range in.line {
+		l := &in.line[i]
+		if l.late {
+			continue
+		}
+		c := l.ch
+		if c.head != l.k && c.used == nil {
+			c.used = c.head
+		}
+		c.head, c.hi, c.popped = l.k, int32(l.at), c.pub-l.more-uint64(l.stop-l.at)
+	}
+	for _, k := range in.w.copied {
+		in.w.pool.put(k)
+	}
+	in.w.copied = in.w.copied[:0]
+}
+
 func isWork(f *wire.Frame) bool { return f.Kind != wire.KindPFC && f.Kind != wire.KindPause }
 
 // Next is the arrival time of the earliest frame before the window's end, Never
@@ -130,27 +173,52 @@ func (in *Inbox) Next() clock.Time { return in.next }
 // until the window's end and the frame may be changed in place. It panics when
 // there is none.
 func (in *Inbox) Take() (f *wire.Frame, port int) {
-	k := in.top & lineMask
-	l := &in.line[k]
-	c := l.ch
-	next := clock.Never
-	switch {
-	case l.at == clock.Never:
-		panic("actors: no arrival is left in the window")
-	case l.late != nil:
-		f, l.late = &l.late[0], l.late[1:]
-		if len(l.late) > 0 {
-			next = l.late[0].At
-		}
-	default:
-		f = &c.head.f[c.hi]
-		c.pop()
-		if n := c.front(); n != nil && n.At < in.end {
-			next = n.At
-		}
+	won := in.top
+	k := won & lineMask
+	if k >= uint64(len(in.line)) {
+		return in.takeTied()
 	}
-	l.at = next
-	in.replay(k, next)
-	in.next = in.line[in.top&lineMask].at
-	return f, int(c.dstPort)
+	l := &in.line[k]
+	i := l.at + 1
+	if i >= l.stop {
+		return in.takeLast()
+	}
+	l.at = i
+	f = l.k.at(uint64(i - 1))
+	in.replay(in.key(l.k.at(uint64(i)).At, k), k)
+	if (in.top^won)>>lineBits == 0 {
+		in.tie(f, l, won)
+		return in.takeTied()
+	}
+	if t := in.top >> lineBits; t < timeMask {
+		in.next = in.base + clock.Time(t)
+	} else {
+		in.look()
+	}
+	return f, int(l.port)
+}
+
+// takeLast is Take of the last frame of a chunk.
+func (in *Inbox) takeLast() (*wire.Frame, int) {
+	won := in.top
+	f, l := in.pull()
+	if (in.top^won)>>lineBits == 0 {
+		in.tie(f, l, won)
+		return in.takeTied()
+	}
+	in.look()
+	return f, int(l.port)
+}
+
+// takeTied is Take among several that tie.
+func (in *Inbox) takeTied() (*wire.Frame, int) {
+	if in.tied == len(in.ties) {
+		panic("actors: no arrival is left in the window")
+	}
+	x := &in.ties[in.tied]
+	if in.tied++; in.tied == len(in.ties) {
+		in.top = in.held
+	}
+	in.look()
+	return x.f, int(x.ch.dstPort)
 }

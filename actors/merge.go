@@ -1,28 +1,57 @@
 package actors
 
 import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"unsafe"
+
+	"github.com/rocemu/rocemu/actors/mem"
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/wire"
 )
 
 // merge is a loser tree over the lines of a window. A line stands in it as one
 // word: the arrival of its head since the first of the window, and below that
-// its number. Words that differ in time compare as the arrivals do; those that
-// do not are a tie, and looked at closely.
+// its number. Which of two words wins is no branch. Words that differ in time
+// compare as the arrivals do; those that do not are a tie, which shows when the
+// next winner is as early as the one taken: then all that tie are put in order
+// closely.
 type merge struct {
-	line []line   // belongs to the worker, as does tree
+	line []line   // belongs to the worker, as do tree and ties
 	tree []uint64 // the loser of each match; those at 2i and 2i+1 lead to i, line k begins at (len+k)/2
 	top  uint64   // who won them all
 	base clock.Time
+	end  clock.Time // of the window
+	ties []tie      // arrivals before held, in order, while top is nobody; those before tied are taken
+	tied int
+	held uint64
 	seed uint64
 }
 
-// line is what is left of a channel's frames of the window, or of its late
-// frames.
+// line is what is left of a channel's frames, or of its late frames of the
+// window.
 type line struct {
-	at   clock.Time // of the head, Never = none left
+	k    *chunk // of the head
 	ch   *Channel
-	late []wire.Frame // nil: the channel's own
+	more uint64 // frames in the chunks behind this one
+	at   uint8  // place of the head in its chunk
+	stop uint8  // the chunk's frames end here
+	late bool   // copies of late frames
+	port uint16
+}
+
+func newLine(k *chunk, c *Channel, at int32, n uint64) line {
+	here := min(n, chunkFrames-uint64(at))
+	return line{k: k, ch: c, more: n - here, at: uint8(at), stop: uint8(uint64(at) + here), port: c.dstPort}
+}
+
+// tie is one of several arrivals whose words do not differ.
+type tie struct {
+	f    *wire.Frame
+	ch   *Channel
+	hash uint64
+	line uint64
 }
 
 // lineBits number the lines, two a port at most; what is left of a word holds
@@ -31,102 +60,124 @@ const (
 	lineBits = 18
 	lineMask = 1<<lineBits - 1
 	timeMask = 1<<(63-lineBits) - 1
+	nobody   = 1<<64 - 1 // the word of a line without frames
 )
 
-// key is the word of line k. A line without frames has its number in place of a
-// time, behind all that have: no tie.
+// key is the word of line k.
 func (m *merge) key(at clock.Time, k uint64) uint64 {
-	if at == clock.Never {
-		return 1<<63 | k<<lineBits | k
+	if at >= m.end {
+		return nobody
 	}
 	return min(uint64(at-m.base), timeMask)<<lineBits | k
 }
 
-// draw plays all matches and returns the first arrival.
-func (m *merge) draw(w *scratch) clock.Time {
+// draw plays all matches. Lines are made up to a power of two: each arrival
+// plays as many matches then, which a processor foresees.
+func (m *merge) draw(w *scratch) {
+	m.tree, m.ties, m.tied = nil, w.ties[:0], 0
 	n := len(m.line)
-	m.tree, m.top = nil, 0
 	if n == 0 {
-		return clock.Never
+		m.top = nobody
+		return
 	}
-	m.base = m.line[0].at
+	m.base = m.line[0].first()
 	for i := 1; i < n; i++ {
-		m.base = min(m.base, m.line[i].at)
+		m.base = min(m.base, m.line[i].first())
 	}
 	if n == 1 {
-		return m.base
+		m.top = m.key(m.base, 0)
+		return
 	}
-	if cap(w.tree) < 3*n {
-		w.tree = make([]uint64, 6*n)
+	n = 1 << bits.Len(uint(n-1))
+	if len(w.tree) < 3*n {
+		w.tree = make([]uint64, 3*n)
 	}
 	m.tree = w.tree[:n]
 	win := w.tree[n : 3*n]
-	for i := range m.line {
-		win[n+i] = m.key(m.line[i].at, uint64(i))
+	for i := range n {
+		win[n+i] = nobody
+		if i < len(m.line) {
+			win[n+i] = m.key(m.line[i].first(), uint64(i))
+		}
 	}
 	for i := n - 1; i > 0; i-- {
-		win[i], m.tree[i] = m.play(win[2*i], win[2*i+1])
+		a, b := win[2*i], win[2*i+1]
+		win[i], m.tree[i] = min(a, b), max(a, b)
 	}
 	m.top = win[1]
-	return m.base
 }
 
-// replay plays the matches of line k, whose head arrives at another instant
-// now. Who wins is no branch; the first tie leaves the rest to replayTied.
-func (m *merge) replay(k uint64, at clock.Time) {
+// first is the arrival of a line's head.
+func (l *line) first() clock.Time { return l.k.at(uint64(l.at)).At }
+
+// turn goes on from the end of a chunk and returns the next arrival, Never when
+// there is none. It asks for the chunk after that, of which some is published: a
+// merge reads lines by turns, so that the processor does not see what comes
+// next.
+func (l *line) turn() clock.Time {
+	if l.more == 0 {
+		return clock.Never
+	}
+	l.k = l.k.next
+	here := min(l.more, chunkFrames)
+	l.at, l.stop, l.more = 0, uint8(here), l.more-here
+	if l.more > 0 {
+		mem.Prefetch(unsafe.Pointer(l.k.next), int(unsafe.Sizeof(chunk{}))/mem.Line)
+	}
+	return l.k.at(0).At
+}
+
+// pull takes the head of the line that leads.
+func (m *merge) pull() (*wire.Frame, *line) {
+	k := m.top & lineMask
+	l := &m.line[k]
+	f := l.k.at(uint64(l.at))
+	if l.at++; l.at < l.stop {
+		m.replay(m.key(l.k.at(uint64(l.at)).At, k), k)
+	} else {
+		m.replay(m.key(l.turn(), k), k)
+	}
+	return f, l
+}
+
+// replay plays the matches of line k, whose word is another now.
+func (m *merge) replay(key, k uint64) {
 	t := m.tree
-	i := (uint64(len(t)) + k) >> 1
-	key := m.key(at, k)
-	for ; i-1 < uint64(len(t)); i >>= 1 {
+	for i := (uint64(len(t)) + k) >> 1; i != 0 && i < uint64(len(t)); i >>= 1 {
 		o := t[i]
-		if (o^key)>>lineBits == 0 {
-			m.replayTied(i, key)
-			return
-		}
-		lose := o
-		if key > o {
-			lose = key
-		}
-		t[i] = lose
-		key ^= o ^ lose
+		t[i] = max(o, key)
+		key = min(o, key)
 	}
 	m.top = key
 }
 
-// replayTied goes on at match i.
-func (m *merge) replayTied(i, key uint64) {
-	for t := m.tree; i > 0; i >>= 1 {
-		o := t[i]
-		lose := max(key, o)
-		if (o^key)>>lineBits == 0 {
-			if lose = o; m.ahead(o&lineMask, key&lineMask) {
-				lose = key
-			}
+// tie puts all that ties with the frame f of line l, whose word was won, in
+// order; top is what comes behind.
+func (m *merge) tie(f *wire.Frame, l *line, won uint64) {
+	w := m.ties[:0]
+	for {
+		w = append(w, tie{f, l.ch, clock.Mix(m.seed, l.ch.key, uint64(f.At)), won & lineMask})
+		if (m.top^won)>>lineBits != 0 {
+			break
 		}
-		t[i] = lose
-		key ^= o ^ lose
+		won = m.top
+		f, l = m.pull()
 	}
-	m.top = key
+	slices.SortStableFunc(w, tie.cmp)
+	m.ties, m.tied, m.held, m.top = w, 0, m.top, nobody
 }
 
-func (m *merge) play(a, b uint64) (win, lose uint64) {
-	if (a^b)>>lineBits != 0 && a < b || (a^b)>>lineBits == 0 && m.ahead(a&lineMask, b&lineMask) {
-		return a, b
-	}
-	return b, a
-}
-
-// ahead is the total order of arrivals: by time; at one instant the channels in
+// cmp is the total order of arrivals: by time; at one instant the channels in
 // the order of a hash keyed by the instant, so that none is favoured for long;
-// inside a channel in the order of sending, late frames last.
-func (m *merge) ahead(a, b uint64) bool {
-	x, y := &m.line[a], &m.line[b]
-	if x.at != y.at || x.ch == y.ch {
-		return x.at < y.at || x.at == y.at && x.late == nil
+// inside a channel in the order of sending, late frames, whose line comes after
+// the channel's own, last.
+func (x tie) cmp(y tie) int {
+	if x.ch == y.ch {
+		return cmp.Or(cmp.Compare(x.f.At, y.f.At), cmp.Compare(x.line, y.line))
 	}
-	h, g := clock.Mix(m.seed, x.ch.key, uint64(x.at)), clock.Mix(m.seed, y.ch.key, uint64(y.at))
-	if h == g && x.ch.key == y.ch.key {
+	r := cmp.Or(cmp.Compare(x.f.At, y.f.At), cmp.Compare(x.hash, y.hash), cmp.Compare(x.ch.key, y.ch.key))
+	if r == 0 {
 		panic("actors: two arrivals of one name")
 	}
-	return h < g || h == g && x.ch.key < y.ch.key
+	return r
 }
