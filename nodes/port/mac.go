@@ -9,18 +9,19 @@ import (
 // transmission at the MAC, so that a PFC frame finds the next frame boundary.
 // Entries are written round and round; one that is still needed makes it grow.
 type macRing struct {
-	on   bool
-	pos  uint32
-	many *[]macSpan // a power of two; nil = few
-	_    [8]byte    // few is a cache line of a Port
-	few  [4]macSpan // until more are needed at a time
+	on     bool
+	paused uint8 // of the port: mask of priorities whose until is set
+	cuts   bool  // of the port: the peer cuts through
+	pos    uint32
+	many   []macSpan  // a power of two; nil = few
+	few    [4]macSpan // until more are needed at a time: a cache line of a Port
 }
 
 type macSpan struct{ start, end clock.Time }
 
 func (m *macRing) spans() []macSpan {
 	if m.many != nil {
-		return *m.many
+		return m.many
 	}
 	return m.few[:]
 }
@@ -39,7 +40,7 @@ func (m *macRing) grow() ([]macSpan, uint32) {
 	for i := range n {
 		big[i] = s[(m.pos+1+i)&(n-1)]
 	}
-	m.many = &big
+	m.many = big
 	return big, n
 }
 
@@ -77,10 +78,9 @@ func (m *macRing) restore(r *snap.Reader) {
 		r.Expect("MAC ring position", int(pos), -1)
 		return
 	}
-	*m = macRing{on: n > 0, pos: pos}
+	m.on, m.pos, m.many, m.few = n > 0, pos, nil, [4]macSpan{}
 	if n > len(m.few) {
-		many := make([]macSpan, n)
-		m.many = &many
+		m.many = make([]macSpan, n)
 	}
 	for i := range n {
 		m.spans()[i] = macSpan{r.Time(), r.Time()}

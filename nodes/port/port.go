@@ -18,8 +18,6 @@ type Port struct {
 	byteTime clock.Duration // exact time of a byte, 0 when it is no whole number
 	egress   clock.Duration // dequeue to MAC
 	flight   clock.Duration // propagation + the peer's ingress half
-	paused   uint8          // mask of priorities whose until is set
-	cuts     bool           // the peer cuts through
 	macRing
 
 	rate      clock.Rate
@@ -91,7 +89,7 @@ func (p *Port) Transmit(now clock.Time, f *wire.Frame) {
 	if p.on { // the frame takes the place of the oldest, which has left as a rule
 		m := p.few[:]
 		if p.many != nil {
-			m = *p.many
+			m = p.many
 		}
 		i := uint(p.pos+1) & uint(len(m)-1)
 		if i < uint(len(m)) && m[i].end <= now {
