@@ -114,7 +114,10 @@ func (s *Switch) forward(now clock.Time, pn int, in *portState, f *wire.Frame, d
 func (s *Switch) store(now clock.Time, pn int, in *portState, f *wire.Frame, egress int, e *portState, out *actors.Outbox) {
 	f.TTL--
 	tc := in.maps.dscpToTC[f.TOS>>2]
-	pg, q := in.maps.tcToPG.of(tc), e.maps.tcToQueue.of(tc)
+	pg, q := in.maps.tcToPG.of(tc), in.maps.tcToQueue.of(tc)
+	if e.maps.tcToQueue != in.maps.tcToQueue { // rarely: so that the queue need not wait for the port to come from memory
+		q = e.maps.tcToQueue.of(tc)
+	}
 	if s.watched && s.stormDrop(now, pn, in, e, pg, q, f) {
 		return
 	}
