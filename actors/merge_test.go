@@ -44,7 +44,7 @@ func TestMergeEqualsSort(t *testing.T) {
 				c.push(&wire.Frame{At: at, A: id}, &w.pool)
 				want = append(want, sent{at, clock.Mix(in.seed, c.key, uint64(at)), c.key, uint64(i), p + 1, id})
 			}
-			for i := range rnd.Intn(6) * rnd.Intn(2) {
+			for i := range rnd.Intn(20) * rnd.Intn(2) {
 				f := wire.Frame{At: clock.Time(rnd.Intn(span)), A: rnd.Uint64()}
 				c.lateW = append(c.lateW, f)
 				want = append(want, sent{f.At, clock.Mix(in.seed, c.key, uint64(f.At)), c.key, uint64(i) | 1<<63, p + 1, f.A})
