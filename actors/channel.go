@@ -72,10 +72,12 @@ type Channel struct {
 	src    int32
 	dirty  bool
 	remote bool // the receiver runs in another process
+	_      [8]byte
 
 	lateQ []late
 	lateW []wire.Frame // late frames of this window
 	tap   *Tap         // nil: nobody reads along in rounds
+	_     [8]byte      // three whole lines, so that those above are such
 }
 
 type late struct {
@@ -163,7 +165,7 @@ func (c *Channel) turn() {
 // reads lines by turns, so that the processor does not see what comes next.
 func (c *Channel) hint() {
 	if c.pub-c.popped > uint64(chunkFrames-c.hi) {
-		mem.Prefetch(unsafe.Pointer(c.head.next), int(unsafe.Sizeof(chunk{}))/mem.Line)
+		mem.Own(unsafe.Pointer(c.head.next), int(unsafe.Sizeof(chunk{}))/mem.Line)
 	}
 }
 

@@ -55,8 +55,8 @@ func (e *Engine) hintChannels(d int32) {
 		return
 	}
 	for p := range e.in[d].ch {
-		mem.Prefetch(unsafe.Pointer(e.in[d].ch[p]), 1)
-		mem.Prefetch(unsafe.Pointer(&e.out[d].ch[p].tail), 1)
+		mem.Own(unsafe.Pointer(e.in[d].ch[p]), 1)
+		mem.Own(unsafe.Pointer(&e.out[d].ch[p].tail), 1)
 	}
 }
 
@@ -66,8 +66,8 @@ func (e *Engine) hintFrames(d int32) {
 	}
 	for p := range e.in[d].ch {
 		if c := e.in[d].ch[p]; c.popped != c.pub { // else its sender may be changing it
-			mem.Prefetch(unsafe.Pointer(c.head), 8)
+			mem.Own(unsafe.Pointer(c.head), 8)
 		}
-		mem.Prefetch(unsafe.Pointer(e.out[d].ch[p].tail), 8)
+		mem.Own(unsafe.Pointer(e.out[d].ch[p].tail), 8)
 	}
 }
