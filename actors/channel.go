@@ -71,8 +71,8 @@ type Channel struct {
 	ti     int32
 	src    int32
 	dirty  bool
-	remote bool // the receiver runs in another process
-	_      [8]byte
+	remote bool   // the receiver runs in another process
+	shown  uint64 // pub, for the sender, who need not fetch the receiver's line then
 
 	lateQ []late
 	lateW []wire.Frame // late frames of this window
@@ -175,7 +175,7 @@ func (c *Channel) pop() { c.hi++; c.popped++ }
 // windows. It returns the earliest new arrival and the earliest that is work.
 func (c *Channel) publish() (next, work clock.Time) {
 	c.dirty = false
-	c.pub = c.pushed
+	c.pub, c.shown = c.pushed, c.pushed
 	for i := range c.lateW {
 		c.insertLate(&c.lateW[i])
 	}
@@ -219,7 +219,7 @@ func (o *Outbox) Send(port int, f *wire.Frame) {
 	if f.At < c.lastAt {
 		c.runsBack(f)
 	}
-	if c.pushed == c.pub { // the first of the window
+	if c.pushed == c.shown { // the first of the window
 		o.open(c, f.At)
 	}
 	c.lastAt = f.At
@@ -302,7 +302,7 @@ func (c *Channel) restore(r *snap.Reader, p *chunks) {
 		c.push(&f, p)
 	}
 	c.popped, c.pushed = popped, popped+uint64(n)
-	c.pub = c.pushed
+	c.pub, c.shown = c.pushed, c.pushed
 	m := r.Len()
 	for range m {
 		var l late

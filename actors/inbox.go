@@ -30,8 +30,9 @@ type scratch struct {
 	late  []wire.Frame // late frames of this actor's window
 	dirty []*Channel   // channels with frames of this window
 	pool  chunks
-	ran   int      // actors that had something to do in this leg
-	_     [72]byte // no line is also another worker's
+	post  []post   // of rounds, by [rounds.of]
+	ran   int      // actors that had something to do in this visit
+	_     [48]byte // no line is also another worker's
 }
 
 func (in *Inbox) mark(port int) { in.act[(port-1)>>6] |= 1 << ((port - 1) & 63) }
