@@ -49,6 +49,7 @@ func newRounds(e *Engine) *rounds {
 	for i, d := range r.free {
 		r.of[d] = int32(len(r.units) + i)
 	}
+	e.ran = len(e.local) // at first all have something to do
 	for i := range e.scratch {
 		e.scratch[i].post = make([]post, len(r.units)+len(r.free))
 	}
@@ -127,11 +128,16 @@ type leg struct {
 	own, ownTo clock.Time // the others, free or behind their hub
 }
 
-// leastRound is the number of windows below which a round does not pay.
-const leastRound = 4
+// leastRound is the number of windows below which a round between processes, and
+// leastAlone that below which one in a single process does not pay.
+const (
+	leastRound = 4
+	leastAlone = 2
+)
 
 // span is how many windows from start on may be run as one round, given that
-// none may pass at or cut; 1 = none. It depends on what all processes know.
+// none may pass at or cut, which may lie in the last; 1 = none. It depends on
+// what all processes know.
 func (e *Engine) span(s *Summary, start, at, cut clock.Time) int {
 	if e.Stride < leastRound || cut <= start || s.Outstanding == 0 && s.NextWork == clock.Never {
 		return 1
@@ -140,11 +146,14 @@ func (e *Engine) span(s *Summary, start, at, cut clock.Time) int {
 	if e.hold > 0 {
 		at = min(at, e.hold)
 	}
-	n := e.Stride
+	n, least, w := e.Stride, leastRound, e.cfg.Window
 	if e.Carrier == nil {
-		n -= int(e.windows % uint64(e.Stride))
+		n, least = n-int(e.windows%uint64(e.Stride)), leastAlone
+		n = int(min(clock.Duration(n), (at.Sub(start)+w-1)/w))
+	} else {
+		n = int(min(clock.Duration(n), at.Sub(start)/w))
 	}
-	if n < leastRound || start.Add(leastRound*e.cfg.Window) > at {
+	if n < least {
 		return 1
 	}
 	if e.rounds == nil {
@@ -153,7 +162,6 @@ func (e *Engine) span(s *Summary, start, at, cut clock.Time) int {
 			return 1
 		}
 	}
-	n = int(min(clock.Duration(n), at.Sub(start)/e.cfg.Window))
 	if e.Carrier != nil {
 		n &^= 1 // a visit of one window takes as many exchanges as one of two
 	}
