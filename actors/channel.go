@@ -77,11 +77,13 @@ type Channel struct {
 	ti     int32
 	src    int32
 	dirty  bool
-	remote bool // the receiver runs in another process
+	remote bool   // the receiver runs in another process
+	shown  uint64 // pub, for the sender, who need not fetch the receiver's line then
 
 	lateQ []late
 	lateW []wire.Frame // late frames of this window
 	tap   *Tap         // nil: nobody reads along in rounds
+	_     [8]byte      // three whole lines, so that those above are such
 }
 
 type late struct {
@@ -171,7 +173,7 @@ func (c *Channel) turn() {
 // reads lines by turns, so that the processor does not see what comes next.
 func (c *Channel) hint() {
 	if c.pub-c.popped > uint64(chunkFrames-c.hi) {
-		mem.Prefetch(unsafe.Pointer(c.head.next), int(unsafe.Sizeof(chunk{}))/mem.Line)
+		mem.Own(unsafe.Pointer(c.head.next), int(unsafe.Sizeof(chunk{}))/mem.Line)
 	}
 }
 
@@ -181,7 +183,7 @@ func (c *Channel) pop() { c.hi++; c.popped++ }
 // windows. It returns the earliest new arrival and the earliest that is work.
 func (c *Channel) publish() (next, work clock.Time) {
 	c.dirty = false
-	c.pub = c.pushed
+	c.pub, c.shown = c.pushed, c.pushed
 	for i := range c.lateW {
 		c.insertLate(&c.lateW[i])
 	}
@@ -225,7 +227,7 @@ func (o *Outbox) Send(port int, f *wire.Frame) {
 	if f.At < c.lastAt {
 		c.runsBack(f)
 	}
-	if c.pushed == c.pub { // the first of the window
+	if c.pushed == c.shown { // the first of the window
 		o.open(c, f.At)
 	}
 	c.lastAt = f.At
@@ -308,7 +310,7 @@ func (c *Channel) restore(r *snap.Reader, p *chunks) {
 		c.push(&f, p)
 	}
 	c.popped, c.pushed = popped, popped+uint64(n)
-	c.pub = c.pushed
+	c.pub, c.shown = c.pushed, c.pushed
 	m := r.Len()
 	for range m {
 		var l late

@@ -205,6 +205,9 @@ func (e *Engine) Hosts(d int32) bool { return e.actors[d] != nil }
 // Actor returns a hosted actor, nil otherwise.
 func (e *Engine) Actor(d int32) Actor { return e.actors[d] }
 
+// Workers is the number of goroutines that share a window.
+func (e *Engine) Workers() int { return e.workers }
+
 // Local lists the hosted devices.
 func (e *Engine) Local() []int32 { return e.local }
 
@@ -354,6 +357,9 @@ const minParallel = 16
 func (e *Engine) advance(d int32, end, first clock.Time, w *scratch) {
 	in, out, st := &e.in[d], &e.out[d], &e.st[d]
 	out.first, out.w, in.w = first, w, w
+	if len(out.ch) > hintPorts {
+		out.hint()
+	}
 	in.begin(end)
 	e.actors[d].Advance(end, in, out, st)
 	if in.next != clock.Never {
@@ -369,9 +375,16 @@ func (e *Engine) advance(d int32, end, first clock.Time, w *scratch) {
 
 // publishAll makes all visible that was sent, and shares free chunks out.
 func (e *Engine) publishAll() {
-	most, least := 0, 0
 	for i := range e.scratch {
 		e.publish(&e.scratch[i])
+	}
+	e.lend()
+}
+
+// lend shares free chunks out.
+func (e *Engine) lend() {
+	most, least := 0, 0
+	for i := range e.scratch {
 		if n := e.scratch[i].pool.n; n > e.scratch[most].pool.n {
 			most = i
 		} else if n < e.scratch[least].pool.n {

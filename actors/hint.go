@@ -55,8 +55,16 @@ func (e *Engine) hintChannels(d int32) {
 		return
 	}
 	for p := range e.in[d].ch {
-		mem.Prefetch(unsafe.Pointer(e.in[d].ch[p]), 1)
-		mem.Prefetch(unsafe.Pointer(&e.out[d].ch[p].tail), 1)
+		mem.Own(unsafe.Pointer(e.in[d].ch[p]), 1)
+		mem.Own(unsafe.Pointer(&e.out[d].ch[p].tail), 1)
+	}
+}
+
+// hint asks for what a sender with many ports writes first on each of them: the
+// receiver wrote there when it took what was sent before.
+func (o *Outbox) hint() {
+	for _, c := range o.ch {
+		mem.Own(unsafe.Pointer(&c.tail), 1)
 	}
 }
 
@@ -66,8 +74,8 @@ func (e *Engine) hintFrames(d int32) {
 	}
 	for p := range e.in[d].ch {
 		if c := e.in[d].ch[p]; c.popped != c.pub { // else its sender may be changing it
-			mem.Prefetch(unsafe.Pointer(c.head), 8)
+			mem.Own(unsafe.Pointer(c.head), 8)
 		}
-		mem.Prefetch(unsafe.Pointer(e.out[d].ch[p].tail), 8)
+		mem.Own(unsafe.Pointer(e.out[d].ch[p].tail), 8)
 	}
 }

@@ -19,6 +19,7 @@ type Inbox struct {
 	next clock.Time // arrival of the earliest frame of the window, Never = none left
 	merge
 	w *scratch
+	_ [8]byte // Take writes here: no line is also a neighbour's, which may run elsewhere
 }
 
 // scratch is what a worker needs while it runs one actor after the other.
@@ -29,7 +30,9 @@ type scratch struct {
 	copied []*chunk   // late frames of this actor's window
 	dirty  []*Channel // channels with frames of this window
 	pool   chunks
-	ran    int // actors that had something to do in this leg
+	post   []post   // of rounds, by [rounds.of]
+	ran    int      // actors that had something to do in this visit
+	_      [24]byte // no line is also another worker's
 }
 
 func (in *Inbox) mark(port int) { in.act[(port-1)>>6] |= 1 << ((port - 1) & 63) }
@@ -78,13 +81,13 @@ func (in *Inbox) look() {
 func (in *Inbox) hint() {
 	for w, b := range in.act {
 		for ; b != 0; b &= b - 1 {
-			mem.Prefetch(unsafe.Pointer(in.ch[w<<6+bits.TrailingZeros64(b)]), 1)
+			mem.Own(unsafe.Pointer(in.ch[w<<6+bits.TrailingZeros64(b)]), 1)
 		}
 	}
 	for w, b := range in.act {
 		for ; b != 0; b &= b - 1 {
 			if c := in.ch[w<<6+bits.TrailingZeros64(b)]; c.popped != c.pub { // else its sender may be changing it
-				mem.Prefetch(unsafe.Pointer(c.head), 8)
+				mem.Own(unsafe.Pointer(c.head), 8)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"github.com/rocemu/rocemu/actors/mem"
 	"github.com/rocemu/rocemu/clock"
 )
 
@@ -20,27 +21,28 @@ type pool struct {
 	e       *Engine
 	end     clock.Time
 
-	leg   *leg // nil: a window of active actors
-	units bool
-	tasks int
-	takes []rest // by worker: of its own tasks
-	rest  []rest // by unit
+	leg *leg // nil: a window of active actors
+	who part
+
+	_       [mem.Line]byte
+	leading atomic.Int64 // hubs that have not passed through the leg
+	_       [mem.Line]byte
+	units   shared
+	free    shared
+	rest    []rest // by unit
 }
 
-// rest is what is left of a list that several workers may take of. Each has
-// tasks of its own, the same ones in every phase, so that what they touch stays
-// near; then it takes of the others'. Of a unit any worker may run what is behind
-// its hub, so that none is without work while another has a large unit before it.
+// rest is what is left of a list that several workers may take of.
 type rest struct {
 	next atomic.Int64 // from here on it is free to take
 	_    [56]byte
 }
 
-// notYet is a rest's next while its hub runs; restGrab is how many are taken at
-// once.
+// notYet is a rest's next while its hub runs. Half of a rest is taken at once, so
+// that memory can be asked for ahead, but at least restGrab.
 const (
 	notYet   = 1 << 40
-	restGrab = 4
+	restGrab = 2
 )
 
 // helper is a worker beside the caller's own goroutine.
@@ -55,7 +57,7 @@ type helper struct {
 const leastGrab = 4
 
 func newPool(n int) *pool {
-	p := &pool{helpers: make([]helper, n), takes: make([]rest, n+1)}
+	p := &pool{helpers: make([]helper, n), units: newShared(n + 1), free: newShared(n + 1)}
 	p.caller.init(n + 1)
 	for i := range p.helpers {
 		h := &p.helpers[i]
@@ -82,22 +84,6 @@ func (p *pool) run(e *Engine, end clock.Time) {
 	p.share()
 }
 
-// runLeg runs the tasks of a phase of a round.
-func (p *pool) runLeg(e *Engine, l *leg, units bool, tasks int) {
-	p.e, p.leg, p.units, p.tasks = e, l, units, tasks
-	for w := range p.takes {
-		p.takes[w].next.Store(int64(w * tasks / len(p.takes)))
-	}
-	if len(p.rest) < tasks {
-		p.rest = make([]rest, tasks)
-	}
-	for i := range p.rest {
-		p.rest[i].next.Store(notYet)
-	}
-	p.share()
-	p.leg = nil
-}
-
 // share has all workers take from what there is to do until nothing is left.
 func (p *pool) share() {
 	p.next.Store(0)
@@ -112,7 +98,7 @@ func (p *pool) share() {
 
 func (p *pool) work(worker int) {
 	if p.leg != nil {
-		p.workLeg(worker, &p.e.scratch[worker])
+		p.visit(worker, &p.e.scratch[worker])
 		return
 	}
 	for {
@@ -125,52 +111,6 @@ func (p *pool) work(worker int) {
 			p.e.hint(mine, k) // the actors beyond may be running elsewhere
 			p.e.advance(d, p.end, p.end, &p.e.scratch[worker])
 		}
-	}
-}
-
-// workLeg takes tasks of a phase while there are any, then what is left of units
-// that others began.
-func (p *pool) workLeg(worker int, w *scratch) {
-	n := len(p.takes)
-	for v := worker; v < worker+n; v++ {
-		end := int64((v%n + 1) * p.tasks / n)
-		for take := &p.takes[v%n].next; ; {
-			i := take.Add(1) - 1
-			if i >= end {
-				break
-			}
-			p.workTask(int(i), w)
-		}
-	}
-	if !p.units {
-		return
-	}
-	for i := range p.tasks {
-		for looks := 0; looks < p.caller.looks && p.rest[i].next.Load() >= notYet; looks++ {
-		}
-		p.help(i, w)
-	}
-}
-
-func (p *pool) workTask(i int, w *scratch) {
-	if !p.units {
-		p.e.task(p.leg, false, i, w)
-		return
-	}
-	p.e.lead(p.leg, i, w)
-	p.rest[i].next.Store(0)
-	p.help(i, w)
-}
-
-// help runs what is free of a unit.
-func (p *pool) help(unit int, w *scratch) {
-	u := p.e.rounds.units[unit][1:]
-	for r := &p.rest[unit].next; ; {
-		i := r.Add(restGrab) - restGrab
-		if i >= int64(len(u)) {
-			return
-		}
-		p.e.follow(p.leg, u[i:min(int(i)+restGrab, len(u))], w)
 	}
 }
 
@@ -190,9 +130,10 @@ type parking struct {
 	looks  int
 }
 
-// mostLooks is how often a goroutine looks before it sleeps: some 10 µs. With
-// more goroutines than processors looking would only keep others from working.
-const mostLooks = 1 << 13
+// mostLooks is how often a goroutine looks before it sleeps: some 100 µs, which
+// is what it takes to wake it. With more goroutines than processors looking would
+// only keep others from working.
+const mostLooks = 1 << 16
 
 func (k *parking) init(workers int) {
 	k.bell = make(chan struct{}, 1)

@@ -32,7 +32,7 @@ func (e *Engine) TakeRemote(visit func(Remote)) {
 		r := Remote{Src: c.src, Dst: c.dst, SrcPort: c.srcPort, DstPort: c.dstPort, Late: c.lateW}
 		n := int(c.pushed - c.popped)
 		if n > 0 {
-			c.pub = c.pushed
+			c.pub, c.shown = c.pushed, c.pushed
 			if len(spare) < n {
 				e.taken = make([]wire.Frame, max(n, 2*len(e.taken), leastTaken))
 				spare = e.taken

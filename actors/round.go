@@ -24,7 +24,7 @@ import (
 type rounds struct {
 	units []unit
 	free  []int32 // first colour, with neighbours in several units: spines
-	of    []int32 // by device: its unit, -1 for those in free
+	of    []int32 // by device: its unit; a free one has a number of its own behind them, one not hosted -1
 }
 
 // unit is a device of the second colour, the hub, and after it those of the
@@ -45,6 +45,13 @@ func newRounds(e *Engine) *rounds {
 			return nil
 		}
 		r.split(e, part, colour)
+	}
+	for i, d := range r.free {
+		r.of[d] = int32(len(r.units) + i)
+	}
+	e.ran = len(e.local) // at first all have something to do
+	for i := range e.scratch {
+		e.scratch[i].post = make([]post, len(r.units)+len(r.free))
 	}
 	return r
 }
@@ -114,21 +121,23 @@ func (r *rounds) split(e *Engine, part []int32, colour []int8) {
 	}
 }
 
-// leg is a stretch of a round that everybody concerned may run through: hubs
-// were at from, the others half of what follows behind or ahead of them.
+// leg is a visit: the stretch of a round that the hubs and after them all
+// others may run through.
 type leg struct {
-	from  clock.Time // hubs have executed up to here
-	first bool       // and so have all others
-	free  clock.Time // where the free ones go, before the units
-	hub   clock.Time
-	own   clock.Time // where the others of a unit go, after their hub
+	hub, hubTo clock.Time // hubs have executed up to hub and go on to hubTo
+	own, ownTo clock.Time // the others, free or behind their hub
 }
 
-// leastRound is the number of windows below which a round does not pay.
-const leastRound = 4
+// leastRound is the number of windows below which a round between processes, and
+// leastAlone that below which one in a single process does not pay.
+const (
+	leastRound = 4
+	leastAlone = 2
+)
 
 // span is how many windows from start on may be run as one round, given that
-// none may pass at or cut; 1 = none. It depends on what all processes know.
+// none may pass at or cut, which may lie in the last; 1 = none. It depends on
+// what all processes know.
 func (e *Engine) span(s *Summary, start, at, cut clock.Time) int {
 	if e.Stride < leastRound || cut <= start || s.Outstanding == 0 && s.NextWork == clock.Never {
 		return 1
@@ -137,11 +146,14 @@ func (e *Engine) span(s *Summary, start, at, cut clock.Time) int {
 	if e.hold > 0 {
 		at = min(at, e.hold)
 	}
-	n := e.Stride
+	n, least, w := e.Stride, leastRound, e.cfg.Window
 	if e.Carrier == nil {
-		n -= int(e.windows % uint64(e.Stride))
+		n, least = n-int(e.windows%uint64(e.Stride)), leastAlone
+		n = int(min(clock.Duration(n), (at.Sub(start)+w-1)/w))
+	} else {
+		n = int(min(clock.Duration(n), at.Sub(start)/w))
 	}
-	if n < leastRound || start.Add(leastRound*e.cfg.Window) > at {
+	if n < least {
 		return 1
 	}
 	if e.rounds == nil {
@@ -150,7 +162,6 @@ func (e *Engine) span(s *Summary, start, at, cut clock.Time) int {
 			return 1
 		}
 	}
-	n = int(min(clock.Duration(n), at.Sub(start)/e.cfg.Window))
 	if e.Carrier != nil {
 		n &^= 1 // a visit of one window takes as many exchanges as one of two
 	}
@@ -176,34 +187,35 @@ func (e *Engine) stretch(ctx context.Context, start, end clock.Time) error {
 func (e *Engine) round(ctx context.Context, start, end clock.Time) (clock.Time, error) {
 	w := e.cfg.Window
 	e.alone = true
-	at := start
-	for at < end {
+	e.visit(&leg{hub: start, hubTo: start, own: start, ownTo: min(start.Add(w), end)}, hubs|behind|free)
+	for at := start; at < end; at = min(at.Add(2*w), end) {
 		if at > start && e.fades(at) {
 			end = min(end, at.Add(w))
 		}
-		l := leg{from: at, first: at == start, free: min(at.Add(w), end), hub: min(at.Add(2*w), end), own: min(at.Add(3*w), end)}
-		e.phase(&l, false)
-		if err := e.meet(ctx, l.from); err != nil {
+		l := leg{hub: at, hubTo: min(at.Add(2*w), end), own: min(at.Add(w), end), ownTo: min(at.Add(3*w), end)}
+		if e.Carrier == nil {
+			e.visit(&l, hubs|behind|free)
+			continue
+		}
+		if err := e.meet(ctx, at); err != nil {
 			return 0, err
 		}
-		e.phase(&l, true)
-		if err := e.meet(ctx, l.free); err != nil {
+		e.visit(&l, hubs|behind)
+		if err := e.meet(ctx, l.own); err != nil {
 			return 0, err
 		}
-		at = l.hub
+		e.visit(&l, free)
 	}
-	e.phase(&leg{from: at, free: end}, false)
+	e.hearAll()
 	return end, nil
 }
 
 // meet exchanges with the other processes after a phase of a round: no frame
 // that they sent in it arrives before now.
 func (e *Engine) meet(ctx context.Context, now clock.Time) (err error) {
-	if e.Carrier == nil {
-		return nil
-	}
 	e.now = now
 	e.windows++
+	e.hearAll()
 	e.within, err = e.exchange(ctx)
 	return err
 }
@@ -235,6 +247,15 @@ func (e *Engine) idle() bool {
 // windows, which Config.Settle is at least, before the place where the round
 // then stops.
 func (e *Engine) quiet() bool {
+	if !e.calm() {
+		return false
+	}
+	e.hearAll()
+	return e.calm()
+}
+
+// calm is quiet as far as all have heard what was sent to them.
+func (e *Engine) calm() bool {
 	done, still := true, true
 	for _, d := range e.local {
 		done = done && e.st[d].Outstanding == 0 && e.work[d] == clock.Never
@@ -246,51 +267,46 @@ func (e *Engine) quiet() bool {
 	return true
 }
 
-// phase runs the free devices or the units through a leg; the workers share
-// it where enough actors had something to do in the one before.
-func (e *Engine) phase(l *leg, units bool) {
-	if n := e.tasks(units); e.pool != nil && n > 1 && e.ran >= 2*minParallel {
-		e.pool.runLeg(e, l, units, n)
-	} else {
-		for i := range n {
-			e.task(l, units, i, &e.scratch[0])
-		}
-	}
-	e.publishAll()
-}
+// part is who runs in a visit, a set.
+type part uint8
 
-func (e *Engine) tasks(units bool) int {
-	if units {
-		return len(e.rounds.units)
-	}
-	return len(e.rounds.free)
-}
+const (
+	hubs   part = 1 << iota
+	behind      // with hubs: those behind them
+	free
+)
 
-// task runs one free device or one unit through a leg; tasks of a phase share
-// nothing.
-func (e *Engine) task(l *leg, units bool, i int, w *scratch) {
-	if !units {
-		e.leap(e.rounds.free[i], l.from.Add(-e.cfg.Window), l.free, w)
+// visit runs some of the actors through a leg; the workers share it where enough
+// had something to do in the one before.
+func (e *Engine) visit(l *leg, who part) {
+	if e.pool != nil && e.ran >= 2*minParallel {
+		e.pool.runLeg(e, l, who)
+		e.lend()
 		return
 	}
-	e.lead(l, i, w)
-	e.follow(l, e.rounds.units[i][1:], w)
-	e.settle(int32(i), w)
+	w := &e.scratch[0]
+	if who&hubs != 0 {
+		for i := range e.rounds.units {
+			e.lead(l, i, w)
+			e.follow(l, e.rounds.units[i][1:], w)
+			e.settle(int32(i), w)
+		}
+		e.publish(w)
+	}
+	if who&free != 0 {
+		for _, d := range e.rounds.free {
+			e.rove(l, d, w)
+		}
+		e.publish(w)
+	}
 }
 
-// lead runs a unit up to where its hub has passed through the leg: then those
-// behind it share nothing.
+// lead runs the hub of a unit through a leg: then those behind it share nothing.
 func (e *Engine) lead(l *leg, i int, w *scratch) {
 	u := e.rounds.units[i]
-	if l.first {
-		for k, d := range u[1:] {
-			e.hint(u[1:], k)
-			e.leap(d, l.from, l.free, w)
-		}
-		e.settle(int32(i), w)
-	}
+	e.hear(u[0])
 	e.hint(u, 0)
-	e.leap(u[0], l.from, l.hub, w)
+	e.leap(u[0], l.hub, l.hubTo, w)
 	e.settle(int32(i), w)
 }
 
@@ -298,8 +314,14 @@ func (e *Engine) lead(l *leg, i int, w *scratch) {
 func (e *Engine) follow(l *leg, some []int32, w *scratch) {
 	for k, d := range some {
 		e.hint(some, k)
-		e.leap(d, l.from.Add(e.cfg.Window), l.own, w)
+		e.leap(d, l.own, l.ownTo, w)
 	}
+}
+
+// rove runs a free device.
+func (e *Engine) rove(l *leg, d int32, w *scratch) {
+	e.hear(d)
+	e.leap(d, l.own, l.ownTo, w)
 }
 
 // leap runs one actor, which has executed up to from, up to end.

@@ -27,6 +27,7 @@ func TestRoundsEqualOracle(t *testing.T) {
 		want, events := actortest.New(s).Oracle()
 		for _, cut := range []clock.Duration{1, 3} {
 			for _, stride := range []int{4, 7, 64} {
+				windows := uint64(0)
 				for _, workers := range []int{1, 2, 8} {
 					s.Window = actortest.New(s).Window / cut
 					e := engine(t, actortest.New(s), workers)
@@ -34,6 +35,12 @@ func TestRoundsEqualOracle(t *testing.T) {
 					r := run(t, e)
 					if g := e.Digest(); g != want || e.Totals().Events != events || r.End != actors.Idle {
 						t.Errorf("seed %d W/%d stride %d workers %d: digest %x, %d events, end %v; oracle %x, %d", s.Seed, cut, stride, workers, g, e.Totals().Events, r.End, want, events)
+					}
+					if windows == 0 {
+						windows = e.Windows()
+					}
+					if n := e.Windows(); n != windows {
+						t.Errorf("seed %d W/%d stride %d workers %d: %d windows, %d with one", s.Seed, cut, stride, workers, n, windows)
 					}
 					s.Window = 0
 				}
@@ -207,9 +214,9 @@ func together(t *testing.T, s actortest.Spec, procs, stride int, owner func(int3
 
 // Whoever reads a cable sees in rounds what is there to see in single windows.
 func TestTapsInRounds(t *testing.T) {
-	tapped := func(stride int) (all [][]wire.Frame) {
+	tapped := func(stride, workers int) (all [][]wire.Frame) {
 		fab := actortest.New(even(6))
-		e := engine(t, fab, 1)
+		e := engine(t, fab, workers)
 		e.Stride = stride
 		var taps []*actors.Tap
 		for _, d := range e.Local() {
@@ -235,12 +242,16 @@ func TestTapsInRounds(t *testing.T) {
 		}
 		return all
 	}
-	want, got := tapped(0), tapped(16)
+	want := tapped(0, 1)
 	frames := 0
-	for i := range want {
-		frames += len(want[i])
-		if !slices.Equal(got[i], want[i]) {
-			t.Errorf("tap %d: %d frames in rounds, %d in windows, or others", i, len(got[i]), len(want[i]))
+	for _, workers := range []int{1, 4} {
+		got := tapped(16, workers)
+		frames = 0
+		for i := range want {
+			frames += len(want[i])
+			if !slices.Equal(got[i], want[i]) {
+				t.Errorf("%d workers, tap %d: %d frames in rounds, %d in windows, or others", workers, i, len(got[i]), len(want[i]))
+			}
 		}
 	}
 	if frames < 1000 {

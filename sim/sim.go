@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/rocemu/rocemu/actors"
@@ -228,36 +227,6 @@ func stride(p *topology.Plan) int {
 		n /= 2 // what looks every 256 windows must be called then
 	}
 	return n
-}
-
-// Parts collects what every hosted device has to say.
-func (f *Fabric) Parts(end clock.Time) []*report.Part {
-	var out []*report.Part
-	for i, n := range f.Nodes {
-		if n == nil {
-			continue
-		}
-		p := &report.Part{Device: f.Plan.Devices[i].Name}
-		n.Fill(p, end)
-		if !f.asked {
-			p.Findings = slices.DeleteFunc(p.Findings, func(x report.Finding) bool { return x.Code == report.CodeRecordsLost })
-		}
-		for k := range p.Links {
-			fr, by := f.Engine.InFlight(int32(i), p.Links[k].Port)
-			p.Links[k].InFlight = report.Count{Frames: fr, Bytes: by}
-		}
-		n.FaultStatus(func(index int32, hits uint64, started bool, end clock.Time) {
-			if started && int(index) < len(f.Plan.Faults) && index >= 0 {
-				p.Faults = append(p.Faults, report.FaultPart{Name: f.Plan.Faults[index].Name, Hits: hits, End: end})
-			}
-		})
-		c := n.Chain()
-		p.DigestHi, p.DigestLo = c.Hi, c.Lo
-		st := f.Engine.Status(int32(i))
-		p.FrameHops, p.Events = st.Hops, st.Events
-		out = append(out, p)
-	}
-	return out
 }
 
 // Digest folds the parts of a run, whichever processes they came from.

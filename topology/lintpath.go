@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rocemu/rocemu/clock"
 )
@@ -19,11 +20,10 @@ type hop struct {
 // RNIC to another may meet. It reports the switch that has no route, or -1.
 func (p *Plan) walk(from, to uint32, visit func(d *Device, in, out *Port)) int32 {
 	src := p.RNIC(from)
-	first := hop{src.Ports[0].Peer, src.Ports[0].PeerPort}
-	queue, seen := []hop{first}, map[hop]bool{first: true}
-	for len(queue) > 0 {
-		h := queue[0]
-		queue = queue[1:]
+	seen := hops{list: make([]hop, 0, fewHops)}
+	seen.add(hop{src.Ports[0].Peer, src.Ports[0].PeerPort})
+	for i := 0; i < len(seen.list); i++ {
+		h := seen.list[i]
 		d := &p.Devices[h.dev]
 		if d.Kind == RNIC {
 			continue
@@ -35,14 +35,38 @@ func (p *Plan) walk(from, to uint32, visit func(d *Device, in, out *Port)) int32
 		for _, out := range d.Groups[g] {
 			o := &d.Ports[out-1]
 			visit(d, &d.Ports[h.port-1], o)
-			next := hop{o.Peer, o.PeerPort}
-			if !seen[next] && len(seen) < 4096 {
-				seen[next] = true
-				queue = append(queue, next)
-			}
+			seen.add(hop{o.Peer, o.PeerPort})
 		}
 	}
 	return -1
+}
+
+// hops is a set, in the order of adding; few are found by looking through them.
+type hops struct {
+	list []hop
+	many map[hop]bool
+}
+
+// fewHops and mostHops bound what is looked through and what is noted.
+const (
+	fewHops  = 32
+	mostHops = 4096
+)
+
+func (s *hops) add(h hop) {
+	if s.many[h] || s.many == nil && slices.Contains(s.list, h) || len(s.list) == mostHops {
+		return
+	}
+	s.list = append(s.list, h)
+	switch {
+	case s.many != nil:
+		s.many[h] = true
+	case len(s.list) > fewHops:
+		s.many = make(map[hop]bool, 2*fewHops)
+		for _, h := range s.list {
+			s.many[h] = true
+		}
+	}
 }
 
 type pathKey struct {

@@ -17,6 +17,14 @@ func Prefetch(p unsafe.Pointer, n int) {
 	}
 }
 
+// Own hints that they will be written as well. A line that another core wrote
+// last then comes over once, not first to be read and again to be written.
+func Own(p unsafe.Pointer, n int) {
+	if p != nil {
+		own(p, n)
+	}
+}
+
 // Of hints at a whole value.
 func Of[T any](p *T) {
 	Prefetch(unsafe.Pointer(p), min(int(unsafe.Sizeof(*p)+Line-1)/Line, 64))

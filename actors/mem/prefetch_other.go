@@ -5,3 +5,5 @@ package mem
 import "unsafe"
 
 func prefetch(unsafe.Pointer, int) {}
+
+func own(unsafe.Pointer, int) {}

@@ -15,6 +15,9 @@ func TestPrefetchTouchesNothing(t *testing.T) {
 	Prefetch(unsafe.Pointer(&b[0]), 64)
 	Prefetch(unsafe.Pointer(&b[3]), 1)
 	Prefetch(nil, 4)
+	Own(unsafe.Pointer(&b[0]), 64)
+	Own(unsafe.Pointer(&b[3]), 1)
+	Own(nil, 4)
 	Of((*[100]byte)(b))
 	for i := range b {
 		if b[i] != byte(i) {
