@@ -2,6 +2,7 @@ package coord_test
 
 import (
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -152,6 +153,26 @@ func TestPauseStepStop(t *testing.T) {
 	r := c.wait(id)
 	if d := r.Slots[0].Done; d.At != clock.Time(5*clock.Millisecond) {
 		t.Errorf("stopped at %v", d.At)
+	}
+}
+
+// A run's processor time is its own, not all that its process has taken.
+func TestCostOfOneRun(t *testing.T) {
+	c := newCluster(t, relays{}, false)
+	c.start("e1", true, 1, nil)
+	cpu := func() int64 {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			t.Fatal(err)
+		}
+		return u.Utime.Nano() + u.Stime.Nano()
+	}
+	for n := range 3 {
+		before := cpu()
+		r := c.wait(c.submit(small, func(s *coord.RunSpec) { s.Members = 1 }))
+		if got, most := r.Slots[0].Done.Cost.CPUNS, cpu()-before; got < 0 || got > most {
+			t.Errorf("run %d took %d ns of processor time, the process %d ns meanwhile", n, got, most)
+		}
 	}
 }
 

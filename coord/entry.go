@@ -181,8 +181,8 @@ type Done struct {
 type Cost struct {
 	WallNS   int64  `json:"wall_ns"`
 	WaitNS   int64  `json:"wait_ns"`
-	CPUNS    int64  `json:"cpu_ns"`
-	RSS      int64  `json:"rss"`
+	CPUNS    int64  `json:"cpu_ns"` // of the slot's process, while the slot ran
+	RSS      int64  `json:"rss"`    // peak of the slot's process since it began
 	BytesOut uint64 `json:"bytes_out"`
 	Workers  int    `json:"workers"`
 	Resent   uint64 `json:"resent"`

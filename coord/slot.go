@@ -44,6 +44,7 @@ type runner struct {
 	m, want    atomic.Int64
 	phase      atomic.Pointer[string]
 	t0         time.Time
+	cpu0       int64 // processor time of the process at t0
 	ended      atomic.Bool
 	work       atomic.Pointer[Work]
 	asked      atomic.Bool // somebody has read work since it was counted
@@ -64,7 +65,7 @@ func (r *runner) execute(ctx context.Context) (err error) {
 			err = fmt.Errorf("slot %d: %v", r.slot, p)
 		}
 	}()
-	r.t0 = time.Now()
+	r.t0, r.cpu0 = time.Now(), r.node.usage().cpu
 	r.state("restoring")
 	fab, err := r.node.cfg.Model.Build(&r.spec, func(d int32) bool { return int(r.owner[d]) == r.slot }, r.node.cfg.Workers)
 	if err != nil {
@@ -322,11 +323,14 @@ func (r *runner) awaitSnapshot(ctx context.Context, end clock.Time) {
 	}
 }
 
+// cost is what the slot took since it started here. The system counts processor
+// time and memory by process: two slots of one both tell what it took, and the
+// peak of memory is the process's since it began.
 func (r *runner) cost() Cost {
 	s := r.stats()
 	u := r.node.usage()
 	return Cost{
-		WallNS: int64(time.Since(r.t0)), WaitNS: int64(s.Wait), CPUNS: u.cpu, RSS: u.rss, BytesOut: s.BytesOut,
+		WallNS: int64(time.Since(r.t0)), WaitNS: int64(s.Wait), CPUNS: u.cpu - r.cpu0, RSS: u.rss, BytesOut: s.BytesOut,
 		Workers: max(1, r.node.cfg.Workers), Resent: s.Resent, Naks: s.Naks,
 	}
 }

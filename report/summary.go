@@ -62,7 +62,11 @@ func headline(r *Result, colour bool) string {
 		s += " (" + r.VerdictReason + ")"
 	}
 	t := &r.Totals
-	return fmt.Sprintf("%s\n%d of %d flows completed, %d failed, %s\n\n", s, t.Completed, t.Flows, t.Failed, Bytes(t.Bytes))
+	s += fmt.Sprintf("\n%d of %d flows completed, %d failed, %s\n", t.Completed, t.Flows, t.Failed, Bytes(t.Bytes))
+	if t.Failed > 0 && r.Verdict == Complete && r.Exit == ExitOK {
+		s += "failed flows fail no run by themselves: expect: [\"totals.failed == 0\"] does\n"
+	}
+	return s + "\n"
 }
 
 // flowTable shows a row a workload line, in name order.

@@ -25,6 +25,24 @@ func TestGoldenSummary(t *testing.T) {
 	}
 }
 
+// A summary says that failed flows alone fail no run, and only where that is so.
+func TestHintAtFailedFlows(t *testing.T) {
+	for _, x := range []struct {
+		verdict string
+		failed  int64
+		exit    int
+		hint    bool
+	}{{Complete, 1, ExitOK, true}, {Complete, 0, ExitOK, false}, {Complete, 1, ExitFailed, false}, {Failed, 1, ExitFailed, false}} {
+		var b bytes.Buffer
+		if err := WriteSummary(&b, &Result{Verdict: x.verdict, Totals: Totals{Flows: 2, Failed: x.failed}, Exit: x.exit}, false); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), `expect: ["totals.failed == 0"]`) != x.hint {
+			t.Errorf("%+v:\n%s", x, b.String())
+		}
+	}
+}
+
 func TestFormats(t *testing.T) {
 	for want, got := range map[string]string{
 		"1.5ns": Span(1500), "0ps": Span(0), "2.611ms": Span(2_611_000_000), "999ps": Span(999), "123.5us": Span(123_456_789),

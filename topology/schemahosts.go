@@ -4,7 +4,7 @@ package topology
 
 func dcqcnSpec() *spec {
 	return mapOf(
-		key("preset", wordOf(dcqcnNames()...), "column of transport §5.1"),
+		key("preset", wordOf(dcqcnNames()...), "a set of the values below: paper = those of the DCQCN paper for 40G; mlx5 = defaults of mlx5 NICs; conweave = those of the ConWeave simulator"),
 		key("dce_tcp_g", intOf(0, 1023), "g = (1024 - dce_tcp_g)/1024"),
 		key("dce_tcp_rtt", sDuration, "alpha update period"),
 		key("initial_alpha_value", intOf(1, 1024), "in 1/1024"),

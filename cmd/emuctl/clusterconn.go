@@ -20,7 +20,7 @@ type clusterFlags struct {
 	Cert    string `flag:"tls-cert" help:"own certificate"`
 	Key     string `flag:"tls-key" help:"own private key"`
 	Context string `flag:"context" help:"named cluster, see emuctl context; default the current one"`
-	Timeout string `flag:"timeout" help:"how long the cluster may take to answer"`
+	Timeout string `flag:"timeout" help:"how long the cluster may take to answer (default 10s), and the run to end where a command waits for that (default for ever)"`
 }
 
 // target returns the cluster the flags name.
@@ -48,15 +48,48 @@ func (f *clusterFlags) target() (client.Context, error) {
 	return x, nil
 }
 
+// local reports whether the cluster is that of an `emuctl run` and ends with it.
+func (f *clusterFlags) local() bool {
+	x, err := f.target()
+	return err == nil && x.PID != 0
+}
+
+// patience is what --timeout says, otherwise without it.
+func (f *clusterFlags) patience(otherwise time.Duration) (time.Duration, error) {
+	if f.Timeout == "" {
+		return otherwise, nil
+	}
+	d, err := topology.ParseDuration(f.Timeout)
+	if err != nil {
+		return 0, fmt.Errorf("--timeout: %w", err)
+	}
+	return time.Duration(d / 1000), nil
+}
+
+// waiting is connected for who waits for the end of a run: as long as that
+// takes, or as --timeout says; a run that goes on then is a limit reached.
+func (a *app) waiting(ctx context.Context, f *clusterFlags, do func(ctx context.Context, c *client.Client) error) error {
+	wait, err := f.patience(0)
+	if err != nil {
+		return err
+	}
+	if f.Timeout != "" {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
+	}
+	err = a.connected(ctx, f, func(c *client.Client) error { return do(ctx, c) })
+	if err == context.DeadlineExceeded { //nolint:errorlint // of the wait itself, not of a question
+		return exitError{report.ExitLimit, fmt.Errorf("the run has not ended within the %s of --timeout; it goes on", f.Timeout)}
+	}
+	return err
+}
+
 // onCluster runs a verb against the cluster within the time it is given.
 func (a *app) onCluster(ctx context.Context, f *clusterFlags, do func(ctx context.Context, c *client.Client) error) error {
-	wait := 10 * time.Second
-	if f.Timeout != "" {
-		d, err := topology.ParseDuration(f.Timeout)
-		if err != nil {
-			return fmt.Errorf("--timeout: %w", err)
-		}
-		wait = time.Duration(d / 1000)
+	wait, err := f.patience(10 * time.Second)
+	if err != nil {
+		return err
 	}
 	return a.connected(ctx, f, func(c *client.Client) error {
 		ctx, cancel := context.WithTimeout(ctx, wait)

@@ -125,6 +125,7 @@ func (a *app) stop() *cobra.Command {
 	var f stopFlags
 	return a.command(verb{
 		use: "stop [--at T] [--cancel]", short: "End a running fabric at a virtual time; emuctl result shows what there is by then",
+		long:    "A run of `emuctl run` prints its result on its own terminal.",
 		example: "  emuctl stop --at 20ms\n  emuctl result", args: cobra.NoArgs, flags: &f,
 		run: func(ctx context.Context, _ []string) error {
 			at, err := parseAt(f.At)
@@ -142,7 +143,10 @@ func (a *app) stop() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.instantSoon(ctx, c, "stops at", got)
+				if err := a.instantSoon(ctx, c, "stops at", got); err != nil || a.json || !f.local() {
+					return err
+				}
+				return a.printf("%s\n", localResult)
 			})
 		},
 	})

@@ -238,3 +238,26 @@ func TestLiveRunTellsWork(t *testing.T) {
 		t.Errorf("progress: %q", l.errs.String())
 	}
 }
+
+// The result of a run that is not there is refused at once with those that are;
+// --timeout bounds the wait for one that goes on. Whoever asks when all is over
+// is told where the result is.
+func TestResultOfWhat(t *testing.T) {
+	t.Setenv("ROCEMU_CONTEXTS", filepath.Join(t.TempDir(), "contexts"))
+	l := goLive(t, endless)
+	says(t, "SLOT", "status")
+	result := func(code int, want string, args ...string) {
+		t.Helper()
+		var out, errs bytes.Buffer
+		if got := emuctl(append([]string{"result"}, args...), &out, &errs); got != code || !strings.Contains(errs.String(), want) {
+			t.Errorf("result %v: exit code %d, want %d and %q: %s%s", args, got, code, want, out.String(), errs.String())
+		}
+	}
+	result(report.ExitUsage, `no such run: "wrong"; the cluster knows, oldest first, `, "--run", "wrong", "--timeout", "30s")
+	result(report.ExitUsage, "(endless.yaml, running)", "--run", "wrong", "--timeout", "30s")
+	result(report.ExitLimit, "not ended within the 2s of --timeout", "--timeout", "2s")
+	result(report.ExitUsage, "--timeout: ", "--timeout", "soon")
+	says(t, localResult, "stop", "--at", "999s")
+	l.ended(t)
+	result(report.ExitCluster, localResult)
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/rocemu/rocemu/coord"
@@ -79,7 +81,7 @@ func (a *app) submitRun(ctx context.Context, files []string, f *submitFlags) err
 		}
 		return err
 	}
-	return a.connected(ctx, &f.clusterFlags, func(c *client.Client) error { return a.fetchResult(ctx, c, id, f.Out, true) })
+	return a.waiting(ctx, &f.clusterFlags, func(ctx context.Context, c *client.Client) error { return a.fetchResult(ctx, c, id, f.Out, true) })
 }
 
 // specOf is a resolved plan as it is submitted: one file that names no others.
@@ -101,26 +103,66 @@ func (a *app) result() *cobra.Command {
 	var f resultFlags
 	return a.command(verb{
 		use: "result [--run ID] [--out DIR]", short: "Wait for the end of a cluster's run and print its result",
+		long:    "For a cluster, or a run that lasts. What `emuctl run` began ends with it, and its\nresult is on that command's terminal and in the directory of its --out.",
 		example: "  emuctl result --json | jq .totals", args: cobra.NoArgs, flags: &f,
 		run: func(ctx context.Context, _ []string) error {
-			return a.connected(ctx, &f.clusterFlags, func(c *client.Client) error {
-				id := f.Run
-				if id == "" {
-					sctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-					defer cancel()
-					s, err := c.Status(sctx)
-					if err != nil {
-						return err
-					}
-					if s.Run == nil {
-						return errors.New("no run is on the cluster; emuctl submit starts one")
-					}
-					id = s.Run.ID
+			err := a.waiting(ctx, &f.clusterFlags, func(ctx context.Context, c *client.Client) error {
+				id, err := knownRun(ctx, c, f.Run)
+				if err != nil {
+					return err
 				}
 				return a.fetchResult(ctx, c, id, f.Out, false)
 			})
+			if errors.Is(err, client.ErrNothing) || errors.Is(err, client.ErrOver) {
+				return exitError{report.ExitCluster, fmt.Errorf("%w\n%s", err, localResult)}
+			}
+			return err
 		},
 	})
+}
+
+// localResult says where the result of a run is whose cluster ended with it.
+const localResult = "the result of `emuctl run` is where that ran: on its terminal and in the directory of its --out, which `emuctl report DIR` shows"
+
+// knownRun is the id of a run that the cluster knows: the current or last one
+// for "". A coordinator may lag behind who submitted the run, so no is believed
+// when it is said for a second.
+func knownRun(ctx context.Context, c *client.Client, id string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for since := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		s, err := c.Status(ctx)
+		if err != nil {
+			return "", err
+		}
+		runs := s.Past
+		if s.Run != nil {
+			runs = append(runs, *s.Run)
+		}
+		switch {
+		case id == "" && s.Run == nil:
+			return "", errors.New("no run is on the cluster; emuctl submit starts one")
+		case id == "":
+			return s.Run.ID, nil
+		case slices.ContainsFunc(runs, func(r coord.RunStatus) bool { return r.ID == id }):
+			return id, nil
+		}
+		if time.Since(since) > time.Second {
+			return "", noSuchRun(id, runs)
+		}
+	}
+}
+
+// noSuchRun names the runs that there are.
+func noSuchRun(id string, runs []coord.RunStatus) error {
+	if len(runs) == 0 {
+		return fmt.Errorf("no such run: %q; the cluster has none", id)
+	}
+	known := make([]string, len(runs))
+	for i := range runs {
+		known[i] = fmt.Sprintf("%s (%s, %s)", runs[i].ID, runs[i].Name, runs[i].Phase)
+	}
+	return fmt.Errorf("no such run: %q; the cluster knows, oldest first, %s", id, strings.Join(known, ", "))
 }
 
 // fetchResult waits for the run, merges its parts, judges and prints; collector

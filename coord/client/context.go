@@ -172,6 +172,9 @@ func (c *Contexts) Names() []string {
 	return l
 }
 
+// ErrNothing: no cluster is named, and no run of this machine has named itself.
+var ErrNothing = errors.New("no fabric is running here and no cluster is named: start one with `emuctl run FILE --interactive` or `emuctl submit FILE --nats URL`, or name a result with -f DIR where a command takes one")
+
 // Pick returns the named context, the current one for "", or the only one.
 func (c *Contexts) Pick(name string) (Context, error) {
 	if name == "" {
@@ -182,7 +185,7 @@ func (c *Contexts) Pick(name string) (Context, error) {
 	}
 	x, ok := c.Named[name]
 	if !ok && name == "" && len(c.Named) == 0 {
-		return x, errors.New("no fabric is running here and no cluster is named: start one with `emuctl run FILE --interactive` or `emuctl submit FILE --nats URL`, or name a result with -f DIR where a command takes one")
+		return x, ErrNothing
 	}
 	if !ok && name == "" {
 		return x, fmt.Errorf("no cluster is named: give --nats URL, or choose one with `emuctl context use` (there are %v)", c.Names())

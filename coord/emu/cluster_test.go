@@ -188,6 +188,38 @@ func (c *cluster) await(what string, ok func(*coord.RunStatus) bool) *coord.RunS
 	return nil
 }
 
+// beyondCheckpoint brings a run that was submitted paused 30 us beyond a
+// committed checkpoint and leaves it running. Virtual time goes on by steps,
+// which end where they end however late that is seen; then so slowly that the
+// run outlasts what a busy machine takes to kill a process.
+func (c *cluster) beyondCheckpoint(look func()) *coord.RunStatus {
+	c.Helper()
+	c.await("slots", func(r *coord.RunStatus) bool {
+		return len(r.Slots) == 2 && r.Slots[0].Report.State == "running" && r.Slots[1].Report.State == "running"
+	})
+	step := func(d clock.Duration) clock.Time {
+		to, err := c.cl.Step(c.Context(), d)
+		c.must(err)
+		c.await("a step's end", func(r *coord.RunStatus) bool {
+			look()
+			return r.Virtual > to.Add(-10*clock.Microsecond)
+		})
+		return to
+	}
+	step(100 * clock.Microsecond)
+	b, err := c.cl.Save(c.Context(), "before", 0)
+	c.must(err)
+	step(50 * clock.Microsecond)
+	c.await("a checkpoint", func(r *coord.RunStatus) bool { look(); return r.Ckpt >= b })
+	at := step(40 * clock.Microsecond)
+	if at < b.Add(30*clock.Microsecond) {
+		c.Fatalf("the checkpoint is at %v, the run at %v", b, at)
+	}
+	c.must(c.cl.Pace(c.Context(), coord.Pace{Num: 1, Den: 80000}))
+	c.must(c.cl.Resume(c.Context()))
+	return c.await("progress", func(r *coord.RunStatus) bool { look(); return r.Virtual > at.Add(clock.Microsecond) })
+}
+
 func (c *cluster) fetch(sum string) ([]byte, error) { return c.cl.Blob(c.Context(), sum) }
 
 // finish waits for the run's end and takes what its notes say beyond m, nil =
@@ -254,8 +286,6 @@ func TestNotesAfterCrash(t *testing.T) {
 	want := alone(t)
 	c := start(t, "a", "b", "c")
 	id := c.submit(2, func(s *coord.RunSpec) { s.Pause, s.CkptMS = true, 100 })
-	c.must(c.cl.Pace(c.Context(), coord.Pace{Num: 1, Den: 3000}))
-	c.must(c.cl.Resume(c.Context()))
 	late, live := &watched{}, &watched{}
 	m := live.notes(plan(t), 2)
 	look := func() {
@@ -265,12 +295,8 @@ func TestNotesAfterCrash(t *testing.T) {
 			c.must(m.Take(seen, c.fetch))
 		}
 	}
-	s := c.await("a checkpoint", func(r *coord.RunStatus) bool { return r.Ckpt > 0 })
-	at := s.Virtual
-	s = c.await("progress beyond it", func(r *coord.RunStatus) bool {
-		look()
-		return r.Virtual > at.Add(30*clock.Microsecond) && len(live.samples) > 0
-	})
+	s := c.beyondCheckpoint(look)
+	c.await("samples", func(*coord.RunStatus) bool { look(); return len(live.samples) > 0 })
 	victim := s.Slots[1].Owner
 	if victim == "a" { // it coordinates
 		victim = s.Slots[0].Owner

@@ -62,11 +62,7 @@ func TestRoundsAfterCrash(t *testing.T) {
 	c := start(t, "a", "b", "c")
 	id, err := c.cl.Submit(c.Context(), coord.RunSpec{Files: []coord.File{{Name: "wide.yaml", Text: wide}}, Members: 2, Batch: true, Pause: true, CkptMS: 100})
 	c.must(err)
-	c.must(c.cl.Pace(c.Context(), coord.Pace{Num: 1, Den: 8000}))
-	c.must(c.cl.Resume(c.Context()))
-	s := c.await("a checkpoint", func(r *coord.RunStatus) bool { return r.Ckpt > 0 })
-	at := s.Virtual
-	s = c.await("progress beyond it", func(r *coord.RunStatus) bool { return r.Virtual > at.Add(30*clock.Microsecond) })
+	s := c.beyondCheckpoint(func() {})
 	victim := s.Slots[1].Owner
 	if victim == "a" { // it coordinates
 		victim = s.Slots[0].Owner
