@@ -123,6 +123,20 @@ func TestBrokenWhole(t *testing.T) {
 	}
 }
 
+// TestPatternOfOneKnownRNIC: a wrong name that leaves a pattern one member, or
+// none, is the error, for each pattern.
+func TestPatternOfOneKnownRNIC(t *testing.T) {
+	for _, pattern := range []string{"ring-allreduce", "permutation", "all-to-all", "pingmesh", "poisson, load: 0.5, cdf: [[1000, 100]], until: 1ms", "incast, to: rnic3"} {
+		for _, from := range []string{"[rnic1, rnic33]", "[rnic33, rnic34]", "rnic33"} {
+			text := strings.Replace(good, "from: rnic1, to: rnic5", "from: "+from+", pattern: "+pattern, 1)
+			_, _, err := ParseBytes("fabric.yaml", []byte(text))
+			if err == nil || !strings.Contains(err.Error(), `value "rnic33": no such RNIC; there are 8`) {
+				t.Errorf("%s of %s: %v", pattern, from, err)
+			}
+		}
+	}
+}
+
 // TestAllErrorsAtOnce puts four mistakes in one file.
 func TestAllErrorsAtOnce(t *testing.T) {
 	text := strings.NewReplacer("headroom: auto", "headrom: auto", "retry_cnt: 7", "retry_cnt: 8", "verb: write", "verb: wirte", "to: rnic5", "to: rnic99").Replace(good)
