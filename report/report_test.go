@@ -97,6 +97,30 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
+// TestFaultsAfterTheEnd: what was planned for later than the run lasted is told.
+func TestFaultsAfterTheEnd(t *testing.T) {
+	p, m, e := small()
+	m.Faults = map[string]*FaultResult{
+		"late": {Kind: "link-down", Target: "leaf1:1", AtNS: 1e12},
+		"set":  {Kind: "set", Target: "switches.all.ecn", AtNS: NS(e.At) + 1},
+		"last": {Kind: "drop", Target: "leaf1:1", AtNS: NS(e.At)},
+	}
+	r := Merge(p, m, e, Engine{}, "")
+	var got []string
+	for _, f := range r.Findings {
+		if f.Code == CodeFaultNeverBegan {
+			got = append(got, f.Where+": "+f.Text)
+		}
+	}
+	if len(got) != 2 || got[0] != "late: link-down leaf1:1 was to begin at 1s, but the run ended at 10us: plan it earlier, or let the run go on with run.until" || !strings.HasPrefix(got[1], "set: ") {
+		t.Errorf("%q", got)
+	}
+	var b bytes.Buffer
+	if err := WriteSummary(&b, r, false); err != nil || strings.Count(b.String(), "never began, the run had ended") != 2 {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
 func TestGoldenResult(t *testing.T) {
 	var b bytes.Buffer
 	if err := WriteJSON(&b, smallResult()); err != nil {

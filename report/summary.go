@@ -256,6 +256,8 @@ func faults(r *Result) string {
 		f := r.Faults[n]
 		what := fmt.Sprintf("%d hits", f.Hits)
 		switch {
+		case f.AtNS > r.VirtualNS && f.Hits == 0:
+			what = "never began, the run had ended"
 		case f.Kind == "pause-storm":
 			what = fmt.Sprintf("%d XOFF frames sent", f.Hits)
 		case !CountsHits(f.Kind):

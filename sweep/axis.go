@@ -29,6 +29,9 @@ const (
 
 const defaultSteps = 5
 
+// SeedPath is the axis whose values are the seeds themselves.
+const SeedPath = "seed"
+
 // ParseAxis reads PATH=v1,v2,… or PATH=a..b[:steps]. A range is even in
 // logarithm when it spans a factor of 8 or more (powers of two for fractions),
 // else even; whole numbers that are close step by one.

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/rocemu/rocemu/topology"
@@ -25,7 +27,9 @@ type Point struct {
 	Values []string `json:"values"` // parallel to the axes
 	Runs   []Run    `json:"runs"`
 	OK     bool     `json:"ok"` // every run complete, every flow delivered
-	Note   string   `json:"note,omitempty"`
+	// Invalid is why no fabric can be made of these values together; nothing ran.
+	Invalid string `json:"invalid,omitempty"`
+	Note    string `json:"note,omitempty"`
 	// Over the seeds: spreads, sums and maxima.
 	Goodput  Spread `json:"goodput_bps"`
 	P50      Spread `json:"fct_p50_ns"`
@@ -44,7 +48,7 @@ type Point struct {
 type Grid struct {
 	Load    Loader
 	Axes    []Axis
-	Seeds   int // runs a point, from the file's seed upwards
+	Seeds   int // runs a point, from the file's seed or that of an axis upwards
 	Workers int // 0 = all cores
 	Journal *Journal
 	// Progress, when set, is called after each run with how many of all are
@@ -88,28 +92,53 @@ func (g *Grid) sets(values []string) []string {
 	return out
 }
 
-// Check resolves the fabric with every single value, so that a mistake shows
-// before hours of runs; the seed of the file is returned.
-func (g *Grid) Check() (seed uint64, err error) {
-	if n := g.Points(); n > MaxPoints {
-		return 0, fmt.Errorf("%d combinations; at most %d", n, MaxPoints)
+// Check resolves the fabric itself, looks at every value by itself and finds a
+// combination that is valid, so that a mistake shows before hours of runs. The
+// plan of the fabric without the axes is returned.
+func (g *Grid) Check() (*topology.Plan, error) {
+	n := g.Points()
+	if n > MaxPoints {
+		return nil, fmt.Errorf("%d combinations; at most %d", n, MaxPoints)
 	}
-	first := g.values(0)
-	for k := range g.Axes {
-		for i, v := range g.Axes[k].Values {
-			if i == 0 && k > 0 {
-				continue
+	base, err := g.Load(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, ax := range g.Axes {
+		for _, v := range ax.Values {
+			err := base.CheckSet(ax.Path + "=" + v)
+			if _, bad := strconv.ParseUint(v, 0, 64); err == nil && ax.Path == SeedPath {
+				err = bad
 			}
-			at := append([]string(nil), first...)
-			at[k] = v
-			plan, err := g.Load(g.sets(at), nil)
 			if err != nil {
-				return 0, fmt.Errorf("--vary %s=%s: %w", g.Axes[k].Path, v, err)
+				return nil, fmt.Errorf("--vary %s=%s: %w", ax.Path, v, err)
 			}
-			seed = plan.Seed
 		}
 	}
-	return seed, nil
+	var first error
+	for i := range n {
+		_, err := g.Load(g.sets(g.values(i)), nil)
+		if err == nil {
+			return base, nil
+		}
+		if first == nil {
+			first = fmt.Errorf("--vary %s: %w", strings.Join(g.sets(g.values(i)), " --vary "), err)
+		}
+	}
+	if n > 1 {
+		first = fmt.Errorf("none of %d combinations is valid; the first: %w", n, first)
+	}
+	return nil, first
+}
+
+// seed is the first seed of a point: that of the axis if the seed varies.
+func (g *Grid) seed(base uint64, values []string) uint64 {
+	for k, ax := range g.Axes {
+		if ax.Path == SeedPath {
+			base, _ = strconv.ParseUint(values[k], 0, 64) // checked
+		}
+	}
+	return base
 }
 
 // Do runs the grid. On cancellation it returns the error; what the journal has
@@ -125,7 +154,7 @@ func (g *Grid) Do(ctx context.Context) ([]Point, error) {
 		points[i].Values = g.values(i)
 		points[i].Runs = make([]Run, max(g.Seeds, 1))
 		for s := range points[i].Runs {
-			points[i].Runs[s].Seed = base + uint64(s)
+			points[i].Runs[s].Seed = g.seed(base.Seed, points[i].Values) + uint64(s)
 			jobs = append(jobs, job{i, s, g.sets(points[i].Values)})
 		}
 	}
@@ -204,7 +233,8 @@ feed:
 func (g *Grid) one(ctx context.Context, sets []string, seed uint64) (Metrics, error) {
 	plan, err := g.Load(sets, &seed)
 	if err != nil {
-		return Metrics{Verdict: "invalid: " + err.Error()}, nil // a combination that cannot be built is a row, not an end
+		why, _, _ := strings.Cut(err.Error(), "\n")
+		return Metrics{Verdict: invalid + why}, nil // a combination that cannot be built is a row, not an end
 	}
 	key := hex.EncodeToString(plan.Hash[:])
 	if m, ok := g.Journal.find(key); ok {

@@ -5,12 +5,16 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/sim"
 	"github.com/rocemu/rocemu/topology"
 )
+
+// invalid begins the verdict of values that make no fabric; the reason follows.
+const invalid = "invalid: "
 
 // Metrics are the figures of one run.
 type Metrics struct {
@@ -174,6 +178,9 @@ func (p *Point) summarise() {
 	p.OK = len(p.Runs) > 0
 	for i := range p.Runs {
 		m := &p.Runs[i].Metrics
+		if why, bad := strings.CutPrefix(m.Verdict, invalid); bad {
+			p.Invalid = why
+		}
 		p.Marks += m.Marks
 		p.Drops += m.Drops
 		p.Resent += m.Resent

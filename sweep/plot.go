@@ -66,6 +66,9 @@ func (pn *panel) draw(axes []Axis, points []Point, legend bool) (*plot.Plot, err
 	lines := map[string]plotter.XYs{}
 	var names []string
 	for i := range points {
+		if points[i].Invalid != "" {
+			continue
+		}
 		name := strings.Join(points[i].Values[1:], ", ")
 		if _, ok := lines[name]; !ok {
 			names = append(names, name)

@@ -111,6 +111,70 @@ func TestGridRefusesBadValues(t *testing.T) {
 	}
 }
 
+// TestGridSeedAxis: each value of a varying seed is the seed of its point, and
+// the table has one column for it.
+func TestGridSeedAxis(t *testing.T) {
+	g := Grid{Load: fanInLoader(t), Axes: axes(t, "seed=1,0x20,3", "switches.all.pfc.alpha=1/8,1/4")}
+	points, err := g.Do(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	digests := map[string]bool{}
+	for i, want := range []uint64{1, 1, 32, 32, 3, 3} {
+		r := points[i].Runs[0]
+		if plan, err := g.Load(g.sets(points[i].Values), nil); err != nil || r.Seed != want || plan.Seed != want {
+			t.Errorf("point %v ran with seed %d, want %d (%v)", points[i].Values, r.Seed, want, err)
+		}
+		digests[r.Digest] = true
+	}
+	if len(digests) < 3 {
+		t.Errorf("%d different runs of 3 seeds", len(digests))
+	}
+	var b bytes.Buffer
+	if err := WriteCSV(&b, g.Axes, points); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(b.String(), "switches.all.pfc.alpha,seed,verdict,") || !strings.Contains(b.String(), "\n1/4,32,complete,") {
+		t.Error(b.String())
+	}
+	g.Axes = axes(t, "seed=1,x")
+	if _, err := g.Check(); err == nil || !strings.Contains(err.Error(), "seed=x") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestGridLeavesOutInvalidPoints: values that exclude each other are a point that
+// did not run, not the end of the grid.
+func TestGridLeavesOutInvalidPoints(t *testing.T) {
+	g := Grid{Load: fanInLoader(t), Axes: axes(t, "switches.all.ecn.kmin=800KB,100KB", "switches.all.ecn.kmax=400KB,1600KB"), Seeds: 2}
+	points, err := g.Do(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range points {
+		p := &points[i]
+		bad := i == 0
+		if p.OK == bad || strings.Contains(p.Invalid, "kmin 800KB") != bad || bad != (p.Runs[1].Digest == "") || strings.Contains(p.Invalid, "\n") {
+			t.Errorf("%v: ok %v, invalid %q, %+v", p.Values, p.OK, p.Invalid, p.Runs[1])
+		}
+	}
+	if err := Mark(points, g.Axes, LowestP99); err != nil || points[0].Front || points[0].Best {
+		t.Errorf("an invalid point on the front: %v", err)
+	}
+	var b bytes.Buffer
+	if err := errors.Join(WriteCSV(&b, g.Axes, points), Picture(&bytes.Buffer{}, g.Axes, points)); err != nil || strings.Count(b.String(), "invalid: ") != 2 {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+	g.Axes = axes(t, "switches.all.ecn.kmin=800KB,900KB", "switches.all.ecn.kmax=400KB,500KB")
+	if _, err := g.Do(context.Background()); err == nil || !strings.Contains(err.Error(), "none of 4 combinations is valid") {
+		t.Errorf("%v", err)
+	}
+	g = Grid{Axes: g.Axes, Load: func([]string, *uint64) (*topology.Plan, error) { return nil, errors.New("broken base") }}
+	if _, err := g.Do(context.Background()); err == nil || err.Error() != "broken base" {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestFrontAndGoals(t *testing.T) {
 	ax := []Axis{{"switches.all.buffer.size", []string{"1MB", "2MB", "3MB", "4MB"}}}
 	p := func(size string, good, p99, pause float64, drops uint64, ok bool) Point {

@@ -48,6 +48,9 @@ func TestBroken(t *testing.T) {
 		{"retry_cnt: 7", "rnr_retry: 9", `value "9": must be a whole number 0..7`},
 		{"timeout: 14", "timeout: 32", `value "32": must be a whole number 0..31`},
 		{"timeout: 14", "timeout: 14ms", `value "14ms": must be a whole number 0..31; did you mean "14"?`},
+		{"size: 1MB", "size: 32Mb", `value "32Mb": unit "Mb" counts bits; must be a size with unit B, KB, MB, GB (1000) or KiB, MiB, GiB (1024), such as 208B; did you mean "4MB"?`},
+		{"size: 1MB", "size: 1Gbit", `did you mean "125MB"?`},
+		{"size: 1MB", "size: 1mb", `unit "mb" does not fit; must be a size with unit B, KB, MB, GB (1000) or KiB, MiB, GiB (1024), such as 208B; did you mean "1MB"?`},
 		{"verb: write", "verb: wrte", `value "wrte": must be one of send, send-imm, send-inv, write, write-imm, read, cmp-swap, fetch-add; did you mean "write"?`},
 		{"verb: write", "pattern: poissson", `must be one of incast, permutation, all-to-all, ring-allreduce, poisson, pingmesh; did you mean "poisson"?`},
 		{"size: 1MB", "size: 1000", `value "1000": a bare number has no unit; must be a size with unit B, KB, MB, GB (1000) or KiB, MiB, GiB (1024), such as 208B; did you mean "1000B"?`},
@@ -82,6 +85,54 @@ func TestBroken(t *testing.T) {
 		var es Errors
 		if p != nil || !errors.As(err, &es) || len(es) == 0 || es[0].Line == 0 {
 			t.Errorf("%q: plan %v, error without place: %v", c.new, p, err)
+		}
+	}
+}
+
+// TestBrokenWhole gives whole messages where what must not be in them matters.
+func TestBrokenWhole(t *testing.T) {
+	const mtu = "must be 256, 512, 1024, 2048 or 4096, a bare number; did you mean "
+	for _, c := range []struct{ old, new, want string }{
+		{"to: rnic5", "to: rnic9", `fabric.yaml:18:35: workload.bulk.to: value "rnic9": no such RNIC; there are 8, rnic1 to rnic8`},
+		{"timeout: 14", "timeout: 67ms", `fabric.yaml:16:19: rnics.all.qp.timeout: value "67ms": must be a whole number 0..31`},
+		{"qp: {timeout: 14, ", "mtu: 9000\n    qp: {", `fabric.yaml:16:10: rnics.all.mtu: value "9000": ` + mtu + `"4096"?`},
+		{"qp: {timeout: 14, ", "mtu: 1500\n    qp: {", `fabric.yaml:16:10: rnics.all.mtu: value "1500": ` + mtu + `"1024"?`},
+		{"qp: {timeout: 14, ", "mtu: 4096B\n    qp: {", `fabric.yaml:16:10: rnics.all.mtu: value "4096B": ` + mtu + `"4096"?`},
+		{"switches:\n", "switches:\n  leaf1: {pfc: off}\n", `fabric.yaml:11:3: switches.leaf1: value "leaf1": unknown key; allowed here: all, leaf, spine, core, devices; did you mean "devices: {leaf1: ...}"?`},
+		{"rnics:\n", "rnics:\n  rnic1: {mtu: 1024}\n", `fabric.yaml:15:3: rnics.rnic1: value "rnic1": unknown key; allowed here: all, devices; did you mean "devices: {rnic1: ...}"?`},
+		{"rnics:\n", "rnics:\n  leaf2: {mtu: 1024}\n", `fabric.yaml:15:3: rnics.leaf2: value "leaf2": unknown key; allowed here: all, devices; did you mean "switches: {devices: {leaf2: ...}}"?`},
+	} {
+		text := strings.Replace(good, c.old, c.new, 1)
+		if _, _, err := ParseBytes("fabric.yaml", []byte(text)); text == good || err == nil || err.Error() != c.want {
+			t.Errorf("%q -> %q:\n got %v\nwant %s", c.old, c.new, err, c.want)
+		}
+	}
+	const at = "--set switches.all.pfc.watchdog:1:27: switches.all.pfc.watchdog."
+	_, _, err := ParseBytes("fabric.yaml", []byte(good), "switches.all.pfc.watchdog={detect: 2ms, restore: 2ms, action: drop}")
+	want := []string{at + `detect: value "2ms": must be 100ms..5s`, at + `restore: value "2ms": must be 100ms..60s`, at + `detect: value "2ms": poll must not be above`}
+	lines := strings.Split(fmt.Sprint(err), "\n")
+	for i, l := range lines {
+		if len(lines) != len(want) || !strings.HasPrefix(l, want[i]) {
+			t.Errorf("watchdog:\n%v", err)
+			break
+		}
+	}
+	_, _, err = ParseBytes("fabric.yaml", []byte(good), "switches.leaf1.pfc=off")
+	if err == nil || !strings.HasSuffix(err.Error(), `did you mean "switches.devices.leaf1"?`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestPatternOfOneKnownRNIC: a wrong name that leaves a pattern one member, or
+// none, is the error, for each pattern.
+func TestPatternOfOneKnownRNIC(t *testing.T) {
+	for _, pattern := range []string{"ring-allreduce", "permutation", "all-to-all", "pingmesh", "poisson, load: 0.5, cdf: [[1000, 100]], until: 1ms", "incast, to: rnic3"} {
+		for _, from := range []string{"[rnic1, rnic33]", "[rnic33, rnic34]", "rnic33"} {
+			text := strings.Replace(good, "from: rnic1, to: rnic5", "from: "+from+", pattern: "+pattern, 1)
+			_, _, err := ParseBytes("fabric.yaml", []byte(text))
+			if err == nil || !strings.Contains(err.Error(), `value "rnic33": no such RNIC; there are 8`) {
+				t.Errorf("%s of %s: %v", pattern, from, err)
+			}
 		}
 	}
 }

@@ -357,21 +357,6 @@ func (r *resolver) parseEnd(n *node, field string) (dev int32, port int, ok bool
 	return id, num, true
 }
 
-func (r *resolver) nearDevice(name, suffix string) string {
-	names := make([]string, 0, len(r.dev))
-	for k := range r.dev {
-		names = append(names, k)
-	}
-	sort.Strings(names)
-	if n := nearest(name, names); n != "" {
-		if suffix == ":" {
-			suffix = ""
-		}
-		return n + suffix
-	}
-	return ""
-}
-
 func (r *resolver) cableByHand(t *node) {
 	cs := t.get("cables")
 	if cs == nil {

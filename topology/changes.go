@@ -105,19 +105,33 @@ func (p *Plan) bindSet(f *Fault) []*faultErr {
 		return []*faultErr{e}
 	}
 	f.Devs = devs
-	root, errs := applySet(p.root, f.Target+"="+f.Params["to"], 1)
-	if len(errs) == 0 {
-		c := &checker{}
-		c.check(root, fileSpec(), "")
-		errs = c.errs
-	}
-	if len(errs) > 0 {
+	if errs := p.trySet(f.Target + "=" + f.Params["to"]); len(errs) > 0 {
 		if e := errs[0]; strings.HasPrefix(e.Msg, "unknown key") {
 			return []*faultErr{{"set", e.Field, e.Msg, e.Hint}}
 		}
 		return []*faultErr{{"to", f.Params["to"], errs[0].Msg, errs[0].Hint}}
 	}
 	return nil
+}
+
+// CheckSet looks at one PATH=VALUE by itself, as if laid on the plan's file:
+// whether the key exists and the value is of its kind, not whether it fits the
+// rest.
+func (p *Plan) CheckSet(set string) error {
+	if errs := p.trySet(set); len(errs) > 0 {
+		return errs.sorted()
+	}
+	return nil
+}
+
+func (p *Plan) trySet(set string) Errors {
+	root, errs := applySet(p.root, set, 1)
+	if len(errs) == 0 {
+		c := &checker{}
+		c.check(root, fileSpec(), "")
+		errs = c.errs
+	}
+	return errs
 }
 
 // checkChanges resolves what is in force at each start and end of the file's

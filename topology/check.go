@@ -159,6 +159,37 @@ func (c *checker) checkScalar(n *node, s *spec, field string) {
 	}
 }
 
+// choice are the only numbers that a setting takes, in order.
+type choice []int64
+
+// String lists them: "256, 512 or 1024".
+func (c choice) String() string {
+	var b strings.Builder
+	for i, n := range c {
+		if i > 0 {
+			b.WriteString(map[bool]string{true: " or ", false: ", "}[i == len(c)-1])
+		}
+		b.WriteString(strconv.FormatInt(n, 10))
+	}
+	return b.String()
+}
+
+// below is the largest that is not above what was written, else the smallest.
+func (c choice) below(text string) string {
+	num, _ := splitUnit(text)
+	n, err := strconv.ParseInt(num, 0, 64)
+	if err != nil {
+		return ""
+	}
+	best := c[0]
+	for _, x := range c {
+		if x <= n {
+			best = x
+		}
+	}
+	return strconv.FormatInt(best, 10)
+}
+
 func quoteEmpty(s string) string {
 	if s == "" {
 		return " "
@@ -209,10 +240,15 @@ func (s *spec) parse(text string) *badUnit {
 		return bad
 	case kInt:
 		n, bad := parseInt(text)
-		if bad != nil || n < s.lo || n > s.hi {
+		if bad != nil || n < s.lo || n > s.hi || len(s.among) > 0 && !slices.Contains(s.among, n) {
 			b := &badUnit{msg: "must be " + s.describe()}
 			if bad != nil {
-				b.hint = bad.hint
+				if h, err := strconv.ParseInt(bad.hint, 10, 64); err == nil && h >= s.lo && h <= s.hi {
+					b.hint = bad.hint
+				}
+			}
+			if len(s.among) > 0 {
+				b.hint = s.among.below(text)
 			}
 			return b
 		}
@@ -252,6 +288,9 @@ func (s *spec) describe() string {
 		d = fmt.Sprintf("a whole number %d..%d", s.lo, s.hi)
 		if s.lo == s.hi {
 			d = fmt.Sprint(s.lo)
+		}
+		if len(s.among) > 0 {
+			d = s.among.String() + ", a bare number"
 		}
 	case kBool:
 		d = "true or false"

@@ -55,7 +55,8 @@ func (es Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sorted orders the errors by file, line and column and drops repeats.
+// sorted orders the errors by file, line and column and drops repeats, which
+// need not be neighbours: a --set is one place for all its keys.
 func (es Errors) sorted() Errors {
 	sort.SliceStable(es, func(i, j int) bool {
 		a, b := es[i], es[j]
@@ -68,10 +69,12 @@ func (es Errors) sorted() Errors {
 		return a.Col < b.Col
 	})
 	out := es[:0]
-	for i, e := range es {
-		if i > 0 && *e == *es[i-1] {
+	seen := map[Error]bool{}
+	for _, e := range es {
+		if seen[*e] {
 			continue
 		}
+		seen[*e] = true
 		out = append(out, e)
 	}
 	return out

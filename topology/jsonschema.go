@@ -129,6 +129,9 @@ func scalarSchema(s *spec) object {
 	case kLength:
 		return quantity(lengthUnits)
 	case kInt:
+		if len(s.among) > 0 {
+			return object{"type": "integer", "enum": s.among}
+		}
 		return object{"type": "integer", "minimum": s.lo, "maximum": s.hi}
 	case kBool:
 		return object{"type": "boolean"}

@@ -132,6 +132,7 @@ func (r *resolver) resolve() {
 		return
 	}
 	p.byName = r.dev
+	r.hintDevices()
 	settingsBad := len(r.errs)
 	r.switches()
 	r.rnics()

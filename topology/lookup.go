@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -78,4 +79,53 @@ func (p *Plan) findPort(s string) (dev int32, port int, msg, hint string) {
 		}
 	}
 	return id, 0, fmt.Sprintf("%s has %d ports of class %s", name, seen, word), ""
+}
+
+// nearDevice is the device whose name was probably meant, with a suffix such as
+// its port; "" for none.
+func (r *resolver) nearDevice(name, suffix string) string {
+	names := make([]string, 0, len(r.dev))
+	for k := range r.dev {
+		names = append(names, k)
+	}
+	sort.Strings(names)
+	if n := nearest(name, names); n != "" && (r.byHand(n) || !otherNumber(name, n)) {
+		if suffix == ":" {
+			suffix = ""
+		}
+		return n + suffix
+	}
+	return ""
+}
+
+func (r *resolver) byHand(name string) bool {
+	id := int(r.dev[name])
+	return id < len(r.at) && r.at[id] != nil
+}
+
+// otherNumber says that two names differ in a number of as many digits alone:
+// among generated names rnic33 is no misspelling of rnic13, it is one too many.
+func otherNumber(a, b string) bool {
+	wa, wb := strings.TrimRight(a, "0123456789"), strings.TrimRight(b, "0123456789")
+	return len(a) == len(b) && len(wa) < len(a) && wa == wb
+}
+
+// hintDevices tells whoever wrote a device's name beside all: where it goes.
+func (r *resolver) hintDevices() {
+	for _, e := range r.errs {
+		section, name, _ := strings.Cut(e.Field, ".")
+		id, ok := r.dev[name]
+		if !ok || e.Value != name || section != "switches" && section != "rnics" {
+			continue
+		}
+		right := map[bool]string{true: "rnics", false: "switches"}[r.plan.Devices[id].Kind == RNIC]
+		switch {
+		case strings.HasPrefix(e.File, "--set"):
+			e.Hint = right + ".devices." + name
+		case right == section:
+			e.Hint = "devices: {" + name + ": ...}"
+		default:
+			e.Hint = right + ": {devices: {" + name + ": ...}}"
+		}
+	}
 }

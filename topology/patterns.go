@@ -7,14 +7,17 @@ import (
 	"github.com/rocemu/rocemu/clock"
 )
 
-// members are the RNICs a pattern runs over: from, or all.
+// members are the RNICs a pattern runs over: from, or all; nil when they are
+// fewer than two.
 func (w *work) members(l *line) []uint32 {
 	m := l.from
 	if len(m) == 0 && !l.n.has("from") {
 		m = w.all()
 	}
-	if len(m) < 2 && len(w.r.errs) == 0 {
-		w.r.fail(l.n, l.field, "", "a pattern needs at least two RNICs", "")
+	if len(m) < 2 {
+		if len(w.r.errs) == 0 { // else a name may be missing that was told already
+			w.r.fail(l.n, l.field, "", "a pattern needs at least two RNICs", "")
+		}
 		return nil
 	}
 	seen := make(map[uint32]bool, len(m))

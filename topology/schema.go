@@ -36,6 +36,7 @@ type spec struct {
 	keys     []keySpec // kMap: named keys
 	index    *spec     // kMap: keys that are numbers
 	lo, hi   int64     // bounds of a number, or of index keys
+	among    choice    // kInt: the only numbers within the bounds, if not all
 	other    *spec     // kMap: any other key
 	item     *spec     // kSeq
 	words    []string  // kWord: the words; else words allowed instead of the value

@@ -92,7 +92,7 @@ func personalitySpec() *spec {
 func rnicsSpec() *spec {
 	l := mapOf(
 		key("model", wordOf(nicNames()...), "personality; the keys below override it"),
-		key("mtu", intOf(256, 4096), "IB path MTU: 256 512 1024 2048 4096"),
+		key("mtu", &spec{kind: kInt, lo: 256, hi: 4096, among: choice{256, 512, 1024, 2048, 4096}}, "IB path MTU: 256 512 1024 2048 4096"),
 		key("recovery", wordOf("go-back-n", "go-back-0", "selective-repeat"), "after a loss"),
 		key("latency", sDuration, "pipeline"),
 		key("congestion", wordOf("dcqcn", "swift", "none"), "congestion control"),

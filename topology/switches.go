@@ -294,7 +294,8 @@ func (r *resolver) decodeWatchdog(n *node, ports int) *Watchdog {
 		}
 		*x.to = n.dur(x.key)
 		if *x.to < x.lo || *x.to > x.hi {
-			r.fail(n.get(x.key), "switches.pfc.watchdog."+x.key, n.str(x.key), fmt.Sprintf("must be %v..%v", x.lo, x.hi), "")
+			at := said{key: x.key, n: n.get(x.key)}
+			r.fail(at.n, r.place(&at, "switches.pfc.watchdog."+x.key), n.str(x.key), fmt.Sprintf("must be %v..%v", x.lo, x.hi), "")
 		}
 	}
 	if w.Detect < w.Poll || w.Restore < w.Poll {

@@ -127,6 +127,9 @@ func quantity(s string, units []unit, fits string) (int64, *badUnit) {
 		}
 		return r.Num().Int64(), nil
 	}
+	if b, ok := bitUnits[u]; ok && &units[0] == &sizeUnits[0] {
+		return 0, &badUnit{msg: fmt.Sprintf("unit %q counts bits; must be %s", u, fits), hint: inBytes(r, b)}
+	}
 	return 0, &badUnit{msg: fmt.Sprintf("unit %q does not fit; must be %s", clip(u), fits), hint: unitHint(num, u, units)}
 }
 
@@ -153,6 +156,27 @@ func bareHint(num string, units []unit) string {
 		return num + "m"
 	}
 	return num + "B"
+}
+
+// bitUnits are the units of a number of bits, which a size is not written in. A
+// lower-case mb is taken for MB.
+var bitUnits = map[string]int64{"Kb": 1e3, "Mb": 1e6, "Gb": 1e9, "Tb": 1e12, "bit": 1, "kbit": 1e3, "Kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9, "Tbit": 1e12}
+
+// inBytes writes so many bits as a size, in the largest unit that leaves a whole
+// number; "" when they are not whole bytes.
+func inBytes(r *big.Rat, unit int64) string {
+	n := new(big.Rat).Mul(r, big.NewRat(unit, 8))
+	if !n.IsInt() || n.Sign() <= 0 {
+		return ""
+	}
+	for _, name := range []string{"TB", "GB", "MB", "KB"} {
+		for _, x := range sizeUnits {
+			if q := new(big.Rat).Quo(n, big.NewRat(x.num, 1)); x.name == name && q.IsInt() {
+				return q.Num().String() + name
+			}
+		}
+	}
+	return n.Num().String() + "B"
 }
 
 // unitHint maps a wrong unit to the nearest right one: 100Gb is 100Gbps.

@@ -24,7 +24,7 @@ func TestSC34Watchdog(t *testing.T) {
 	}
 	for _, set := range []string{"detect=50ms", "detect=6s", "restore=70s", "poll=50ms", "poll=2s", "detect=150ms"} {
 		_, _, err := ParseBytes("f", []byte(fmt.Sprintf(text, 2)), "switches.all.pfc.watchdog."+set)
-		if err == nil || !strings.Contains(err.Error(), "switches.pfc.watchdog.") {
+		if err == nil || !strings.Contains(err.Error(), ": switches.all.pfc.watchdog.") {
 			t.Errorf("%s: %v", set, err)
 		}
 	}

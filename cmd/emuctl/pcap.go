@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rocemu/rocemu/report"
+	"github.com/rocemu/rocemu/topology"
 )
 
 type pcapFlags struct {
@@ -34,6 +35,13 @@ an interrupt; frames that come too fast are counted and left out. Wireshark and 
 }
 
 func (a *app) runPcap(ctx context.Context, port string, f *pcapFlags) error {
+	if f.Write == "-" && a.outTTY {
+		return fmt.Errorf("a capture is no text for a terminal; write it with -w FILE, or pipe it, as in | tshark -r -")
+	}
+	dev, num, ok := devicePort(port)
+	if !ok {
+		return fmt.Errorf("%q: want DEVICE:PORT, as in leaf1:1", port)
+	}
 	if len(f.File) == 0 {
 		return a.livePcap(ctx, f, port)
 	}
@@ -41,9 +49,12 @@ func (a *app) runPcap(ctx context.Context, port string, f *pcapFlags) error {
 	if err != nil {
 		return err
 	}
-	if l.plan.Capture, err = captures(l.plan, []string{port + "=" + f.Write}); err != nil {
-		return err
+	c, err := capture(l.plan, dev, num)
+	if err != nil {
+		return fmt.Errorf("%s: %w", port, err)
 	}
+	c.File = f.Write
+	l.plan.Capture = []topology.Capture{c}
 	res, _, err := a.execRun(ctx, l, &runFlags{}, false)
 	if err != nil {
 		return exitError{report.ExitFailed, err}

@@ -94,3 +94,14 @@ func TestSplitPos(t *testing.T) {
 		}
 	}
 }
+
+// TestPcapKeepsOffATerminal: a capture is not written where a person reads.
+func TestPcapKeepsOffATerminal(t *testing.T) {
+	for _, f := range []pcapFlags{{Write: "-"}, {Write: "-", File: []string{"../../examples/two-racks.yaml"}}} {
+		var out, errs bytes.Buffer
+		a := &app{out: &out, err: &errs, outTTY: true}
+		if err := a.runPcap(context.Background(), "rnic1:1", &f); err == nil || !strings.Contains(err.Error(), "-w FILE") || out.Len() > 0 {
+			t.Errorf("%v: %v, %d bytes", f.File, err, out.Len())
+		}
+	}
+}

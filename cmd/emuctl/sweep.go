@@ -29,12 +29,13 @@ type sweepFlags struct {
 
 // sweepOut is what `emuctl sweep --json` prints.
 type sweepOut struct {
-	Name   string        `json:"name"`
-	Seeds  int           `json:"seeds"`
-	Goal   sweep.Goal    `json:"goal,omitempty"`
-	Axes   []sweep.Axis  `json:"axes"`
-	Points []sweep.Point `json:"points"`
-	Files  []string      `json:"files,omitempty"`
+	Name    string        `json:"name"`
+	Seeds   int           `json:"seeds"`
+	Goal    sweep.Goal    `json:"goal,omitempty"`
+	Axes    []sweep.Axis  `json:"axes"`
+	Points  []sweep.Point `json:"points"`
+	Invalid int           `json:"invalid_points"` // that no fabric can be made of; each says why
+	Files   []string      `json:"files,omitempty"`
 }
 
 func (a *app) sweep() *cobra.Command {
@@ -48,7 +49,9 @@ directory gets a CSV file with a row a run, two pictures, and a journal with whi
 --resume goes on after an interruption or with a larger grid.
 
 A range a..b is even in logarithm if it spans a factor of 8, else even; fractions
-step by powers of two. Expectations of the file are not judged.`,
+step by powers of two. Values that exclude each other leave their point out, which
+its note says. --vary seed=1,2,3 makes the seed an axis, --seeds N folds N seeds into
+each point. Expectations of the file are not judged.`,
 		example: "  emuctl sweep examples/incast.yaml --vary switches.all.pfc.alpha=1/64..1 --goal lowest-p99\n  emuctl sweep examples/incast.yaml --vary switches.all.buffer.size=256KiB..4MiB --seeds 3 --goal smallest-buffer-without-loss",
 		flags:   &f,
 		run: func(ctx context.Context, args []string) error {
@@ -100,6 +103,9 @@ func (f *sweepFlags) grid(files []string) (*sweep.Grid, sweep.Goal, error) {
 			return nil, "", err
 		}
 		g.Axes = append(g.Axes, ax)
+		if ax.Path == sweep.SeedPath && (f.Seeds > 1 || f.Seed != nil) {
+			return nil, "", fmt.Errorf("--vary seed sets the seed of every point; give it without --seed and --seeds, or --seeds N alone for N seeds a point")
+		}
 	}
 	if err := sweep.Mark(nil, g.Axes, goal); err != nil {
 		return nil, "", err
@@ -112,10 +118,7 @@ func (a *app) runSweep(ctx context.Context, files []string, f *sweepFlags) error
 	if err != nil {
 		return err
 	}
-	if _, err := g.Check(); err != nil {
-		return err
-	}
-	base, err := g.Load(nil, nil)
+	base, err := g.Check()
 	if err != nil {
 		return err
 	}
@@ -137,6 +140,11 @@ func (a *app) runSweep(ctx context.Context, files []string, f *sweepFlags) error
 	}
 	if err := g.Journal.Close(); err != nil {
 		return exitError{report.ExitFailed, err}
+	}
+	for i := range o.Points {
+		if o.Points[i].Invalid != "" {
+			o.Invalid++
+		}
 	}
 	if err := sweep.Mark(o.Points, g.Axes, goal); err != nil {
 		return err
@@ -200,10 +208,17 @@ func (a *app) showSweep(o *sweepOut) error {
 	}
 	t := report.NewTable(append(head, "goodput", "FCT p50", "FCT p99", "paused", "marks", "drops", "headroom", "queue", "note")...)
 	for i := range o.Points {
-		t.AppendRow(sweepRow(&o.Points[i], o.Seeds))
+		if o.Points[i].Invalid == "" {
+			t.AppendRow(sweepRow(&o.Points[i], o.Seeds))
+		}
 	}
 	if err := a.printf("%s: %d points, %d run(s) each\n%s\n* Pareto front", o.Name, len(o.Points), o.Seeds, t.Render()); err != nil {
 		return err
+	}
+	if o.Invalid > 0 {
+		if err := a.printf("%s", o.leftOut()); err != nil {
+			return err
+		}
 	}
 	if o.Goal != "" {
 		if err := a.printf("; > %s%s", o.Goal, o.noBest()); err != nil {
@@ -214,6 +229,25 @@ func (a *app) showSweep(o *sweepOut) error {
 		return a.printf("\n")
 	}
 	return a.printf("\n%s written\n", list(o.Files))
+}
+
+// leftOut names the points that no fabric could be made of, and the first reason.
+func (o *sweepOut) leftOut() string {
+	s, why := "", ""
+	for i := range o.Points {
+		p := &o.Points[i]
+		if p.Invalid == "" {
+			continue
+		}
+		if s += "\n  "; why == "" {
+			why = p.Invalid
+		}
+		for k, v := range p.Values {
+			s += o.Axes[k].Path + "=" + v + " "
+		}
+		s = strings.TrimRight(s, " ")
+	}
+	return fmt.Sprintf("\n%d of %d points are invalid and did not run:%s\nthe first because of %s", o.Invalid, len(o.Points), s, why)
 }
 
 func (o *sweepOut) noBest() string {

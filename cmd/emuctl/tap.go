@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,7 +51,7 @@ NATS client may subscribe. The frames are listed here too, with --json one a lin
 		example: "  emuctl tap leaf1:1\n  emuctl tap leaf1:1 > /dev/null & nats sub 'emu.tap.leaf1.1' --raw",
 		args:    cobra.ExactArgs(1), flags: &f,
 		run: func(ctx context.Context, args []string) error {
-			return a.listen(ctx, &f.clusterFlags, args[0], f.Count, func(t *tapped) error { return a.showTapped(t, f.Hex) })
+			return a.listen(ctx, &f.clusterFlags, args[0], f.Count, nil, func(t *tapped) error { return a.showTapped(t, f.Hex) })
 		},
 	})
 }
@@ -72,8 +73,9 @@ func (a *app) showTapped(t *tapped, bytes bool) error {
 	return a.printf("%s\n", line)
 }
 
-// listen taps a port of a cluster's current run and visits what passes.
-func (a *app) listen(ctx context.Context, f *clusterFlags, where string, most int, visit func(*tapped) error) error {
+// listen taps a port of a cluster's current run and visits what passes; begin,
+// if any, is called first, once it is sure that something can pass.
+func (a *app) listen(ctx context.Context, f *clusterFlags, where string, most int, begin func() error, visit func(*tapped) error) error {
 	return a.onRun(ctx, f, func(ctx context.Context, r *liveRun) error {
 		dev, port, ok := devicePort(where)
 		if !ok {
@@ -85,6 +87,11 @@ func (a *app) listen(ctx context.Context, f *clusterFlags, where string, most in
 		}
 		if r.ended() {
 			return fmt.Errorf("the run has ended; nothing passes %s any more", where)
+		}
+		if begin != nil {
+			if err := begin(); err != nil {
+				return err
+			}
 		}
 		arg := emu.TapArg{Device: r.plan.Devices[tapped.Dev].Name, Port: tapped.Port}
 		subject := emu.TapSubject(arg)
@@ -117,22 +124,27 @@ func readTapped(m *nats.Msg) *tapped {
 
 // livePcap writes what passes a port of a running fabric.
 func (a *app) livePcap(ctx context.Context, f *pcapFlags, where string) error {
-	out, err := createFile(f.Write)
-	if err != nil {
+	w := &tapWriter{}
+	err := a.listen(ctx, &f.clusterFlags, where, f.Count, func() error { return w.open(f.Write, where) }, w.add)
+	if w.pcap == nil {
 		return err
 	}
-	defer out.Close()
-	w := &tapWriter{out: bufio.NewWriter(out)}
+	err = cmp.Or(err, w.flush(time.Time{}), w.pcap.Close(), w.out.Flush(), w.file.Close())
+	fmt.Fprintf(a.err, "%d frames, %d missing\n", w.n, w.missed)
+	return err
+}
+
+// open begins the file.
+func (w *tapWriter) open(name, where string) (err error) {
+	if w.file, err = createFile(name); err != nil {
+		return err
+	}
+	w.out = bufio.NewWriter(w.file)
 	if w.pcap, err = pcapng.New(w.out, pcapng.Options{App: "rocemu"}); err != nil {
 		return err
 	}
 	dev, port, _ := strings.Cut(where, ":")
-	if w.id, err = w.pcap.Port(dev, port, 0); err != nil {
-		return err
-	}
-	err = a.listen(ctx, &f.clusterFlags, where, f.Count, w.add)
-	err = cmp.Or(err, w.flush(time.Time{}), w.pcap.Close(), w.out.Flush())
-	fmt.Fprintf(a.err, "%d frames, %d missing\n", w.n, w.missed)
+	w.id, err = w.pcap.Port(dev, port, 0)
 	return err
 }
 
@@ -142,6 +154,7 @@ const reorder = 300 * time.Millisecond
 
 // tapWriter puts tapped frames into the order of their time.
 type tapWriter struct {
+	file   io.WriteCloser
 	pcap   *pcapng.Writer
 	out    *bufio.Writer
 	id     int

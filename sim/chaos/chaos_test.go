@@ -221,7 +221,7 @@ func TestDrawsMeetTheWorkload(t *testing.T) {
 // change of settings is not judged.
 func TestMissedIsTold(t *testing.T) {
 	plan := load(t, 0)
-	for _, text := range []string{"drop rnic1:1 at=10s count=1 name=late", "rate leaf1:1 to=1Gbps at=10s for=1us name=rate", "drop rnic1:1 at=0s count=1 dir=out name=hit"} {
+	for _, text := range []string{"drop rnic1:1 at=10s count=1 name=late", "rate leaf1:1 to=1Gbps at=10s for=1us name=rate", "rate leaf1:1 to=1Gbps at=0s for=1us name=early", "drop rnic1:1 at=0s count=1 dir=out name=hit"} {
 		f, err := topology.ParseFault(text)
 		if err == nil {
 			err = plan.BindFault(f)
@@ -247,7 +247,7 @@ func TestMissedIsTold(t *testing.T) {
 	if err := report.WriteSummary(&s, res, false); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"hit (drop rnic1:1 at 0s): 1 hits", "rate (rate leaf1:1 at 10s): changed settings", "chaos-missed rnic1:1: late acted on nothing"} {
+	for _, want := range []string{"hit (drop rnic1:1 at 0s): 1 hits", "rate (rate leaf1:1 at 10s): never began, the run had ended", "early (rate leaf1:1 at 0s): changed settings", "chaos-missed rnic1:1: late acted on nothing"} {
 		if !strings.Contains(s.String(), want) {
 			t.Errorf("%q is not in\n%s", want, s.String())
 		}
