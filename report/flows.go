@@ -10,20 +10,23 @@ import (
 
 // lineAcc collects one workload line while parts are merged.
 type lineAcc struct {
-	fct       []clock.Duration
-	slow      []float64
-	lat       []clock.Duration
-	statuses  [NumStatuses]int64
-	first     clock.Time
-	last      clock.Time
-	errAt     clock.Time
-	errFlow   int32
-	errStatus Status
-	why       string
-	stuck     int64
-	sendCPU   clock.Duration // of server cores
-	recvCPU   clock.Duration
-	out       *FlowLine
+	fct        []clock.Duration
+	slow       []float64
+	lat        []clock.Duration
+	statuses   [NumStatuses]int64
+	first      clock.Time
+	last       clock.Time
+	errAt      clock.Time
+	errFlow    int32
+	errStatus  Status
+	why        string
+	stuck      int64
+	idle       bool           // why is of a flow that is on schedule
+	oldest     clock.Duration // age of the oldest outstanding request
+	oldestFlow int32
+	sendCPU    clock.Duration // of server cores
+	recvCPU    clock.Duration
+	out        *FlowLine
 }
 
 // mergeFlows builds the entries of workload lines and the single-flow table.
@@ -64,9 +67,10 @@ func mergeFlows(r *Result, parts []*Part, end clock.Time) {
 		d.closeFlow(r, int32(id), acc, end)
 	}
 	for i := range acc {
-		acc[i].finish()
+		acc[i].finish(end)
 		r.Totals.Bytes += acc[i].out.Bytes
 	}
+	d.noteStalls(acc, end)
 }
 
 // addSamples spreads a requester's completions over flows and lines.
@@ -125,14 +129,17 @@ func (d *Detail) closeFlow(r *Result, id int32, acc []lineAcc, end clock.Time) {
 	if !a.seen && fm.Start < end {
 		l.first = clock.Min(l.first, fm.Start)
 	}
+	if a.more > 0 && d.more[a.more-1].Oldest > l.oldest {
+		l.oldest, l.oldestFlow = d.more[a.more-1].Oldest, id
+	}
 	r.Totals.Flows++
 	switch row.Status {
 	case Success:
 		r.Totals.Completed++
 	case Unfinished:
 		l.stuck++
-		if l.why == "" {
-			l.why = d.name(fm) + ": " + row.Why
+		if l.why == "" || l.idle && row.Why != NotDue {
+			l.why, l.idle = d.name(fm)+": "+row.Why, row.Why == NotDue
 		}
 	default:
 		r.Totals.Failed++
@@ -140,7 +147,7 @@ func (d *Detail) closeFlow(r *Result, id int32, acc []lineAcc, end clock.Time) {
 }
 
 // finish turns what was collected into the line's entry.
-func (l *lineAcc) finish() {
+func (l *lineAcc) finish(end clock.Time) {
 	o := l.out
 	l.statuses[Unfinished] = max(o.Requests-o.Completed-o.Failed, 0)
 	for st, n := range l.statuses {
@@ -166,13 +173,17 @@ func (l *lineAcc) finish() {
 		o.FirstStartNS = NS(l.first)
 	}
 	o.LastEndNS = NS(l.last)
-	if span := l.last.Sub(l.first); l.first != clock.Never && span > 0 {
+	o.FCT, o.Slowdown, o.OldestNS = newDist(l.fct), newRatios(l.slow), NS(l.oldest)
+	last := l.last
+	if o.Stalled() {
+		last = end
+	}
+	if span := last.Sub(l.first); l.first != clock.Never && span > 0 {
 		o.GoodputBPS = goodput(o.Bytes, span)
 	}
 	if l.sendCPU+l.recvCPU > 0 {
 		o.CPU = &HostCPU{NS(l.sendCPU), NS(l.recvCPU)}
 	}
-	o.FCT, o.Slowdown = newDist(l.fct), newRatios(l.slow)
 	if n := len(l.lat); n > 0 {
 		slices.Sort(l.lat)
 		o.Latency = &LatencyDist{NS(l.lat[0]), NS(rank(l.lat, 500)), NS(l.lat[n-1])}

@@ -69,6 +69,9 @@ type Detail struct {
 	meta *Meta
 	agg  []flowAgg
 	more []FlowPart
+
+	end   clock.Time
+	stall []lineStall // of lines
 }
 
 // flowAgg is a single flow, summed over its requests.

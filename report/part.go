@@ -74,10 +74,11 @@ type FlowPart struct {
 	Flow          int32
 	Posted        int64 // requests posted; matters when the flow has no count
 	Retransmitted uint64
-	BytesDone     int64      // acknowledged payload of requests that are not complete
-	SentBytes     int64      // datagram payload sent
-	LastProgress  clock.Time // last advance, of an unfinished flow
-	Why           string     // what an unfinished flow waits for
+	BytesDone     int64          // acknowledged payload of requests that are not complete
+	SentBytes     int64          // datagram payload sent
+	LastProgress  clock.Time     // last advance, of an unfinished flow
+	Why           string         // what an unfinished flow waits for
+	Oldest        clock.Duration // age of the oldest outstanding request, 0 = none
 	Atomic        *Atomic
 	CPU           clock.Duration // host software at the sender
 }

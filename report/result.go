@@ -58,7 +58,9 @@ type Totals struct {
 }
 
 // FlowLine is one workload line. Requests, completed and failed count work
-// requests. Distributions are absent when nothing completed.
+// requests. Distributions are absent when nothing completed. Goodput is bytes
+// over the span from the first start to the last end, or, of a line that stands
+// still at the run's end ([FlowLine.Stalled]), to the run's end.
 type FlowLine struct {
 	From          string           `json:"from"`
 	To            string           `json:"to"`
@@ -73,6 +75,7 @@ type FlowLine struct {
 	FirstStartNS  NS               `json:"first_start_ns"`
 	LastEndNS     NS               `json:"last_end_ns"`
 	FCT           *Dist            `json:"fct_ns,omitempty"`
+	OldestNS      NS               `json:"oldest_outstanding_ns,omitempty"` // age of the oldest outstanding request at the run's end
 	Slowdown      *Ratios          `json:"slowdown,omitempty"`
 	Latency       *LatencyDist     `json:"latency_ns,omitempty"`
 	GoodputBPS    int64            `json:"goodput_bps"`

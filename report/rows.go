@@ -83,13 +83,21 @@ func (d *Detail) figures(id int32) FlowRow {
 	} else if w.Why == "" {
 		w.Why = fmt.Sprintf("no completion yet; last progress at %v", w.LastProgress)
 	}
+	stall, still := d.stalled(fm.Line, more.Oldest)
+	if still && w.Status == Success {
+		w.Why = stallText(NS(more.Oldest), stall.median) + ": " + more.Why
+	}
 	if !a.seen {
 		w.First = fm.Start
 		return w
 	}
 	w.FCT = a.last.Sub(a.first)
-	if w.FCT > 0 {
-		w.GoodputBPS = goodput(w.Bytes, w.FCT)
+	span := w.FCT
+	if still {
+		span = d.end.Sub(a.first)
+	}
+	if span > 0 {
+		w.GoodputBPS = goodput(w.Bytes, span)
 	}
 	if fm.Ideal > 0 && a.completed == 1 {
 		w.Slowdown = round4(float64(w.FCT) / float64(fm.Ideal))

@@ -201,7 +201,7 @@ func (a *app) liveShow(ctx context.Context, f *clusterFlags, what, where string,
 }
 
 // liveTrace tells the chains of a running fabric as far as they have come.
-func (a *app) liveTrace(ctx context.Context, f *clusterFlags, flow string, most int) error {
+func (a *app) liveTrace(ctx context.Context, f *clusterFlags, flow string, most int, each bool) error {
 	return a.onRun(ctx, f, func(ctx context.Context, r *liveRun) error {
 		dir := chain.NewDirectory(r.plan)
 		var chains []*chain.Chain
@@ -225,7 +225,7 @@ func (a *app) liveTrace(ctx context.Context, f *clusterFlags, flow string, most 
 		if err := a.head(r, r.st.Virtual, false); err != nil {
 			return err
 		}
-		return a.tellChains(ofFlow(all, flow), most)
+		return a.tellChains(ofFlow(all, flow), most, each)
 	})
 }
 

@@ -18,14 +18,16 @@ import (
 func (a *app) trace() *cobra.Command {
 	f := struct {
 		viewFlags
-		Max int `flag:"max,n" help:"chains to show, 0 = all"`
+		Max int  `flag:"max,n" help:"chains to show, 0 = all"`
+		All bool `flag:"all" help:"each step by itself; without it runs of packets are one line"`
 	}{Max: 20}
 	return a.command(verb{
 		use: "trace [FLOW] [-f DIR] [--nats URL --creds FILE]", short: "Tell the retransmit chains of a flow",
 		long: `FLOW is a workload line, or a single flow as flows.csv names it; without it all
 chains are told. Each line is a step: time, time since the step before, device,
-what happened; the arrow names the step that caused it. Without -f the chains are
-those of a cluster's current run so far.`,
+what happened; the arrow names the step that caused it. Packets that went again or
+were lost one after another are one line; --all tells each. Without -f the chains
+are those of a cluster's current run so far.`,
 		example: "  emuctl run examples/incast.yaml --set switches.all.pfc.headroom=0B --out out\n  emuctl trace burst -f out",
 		args:    cobra.MaximumNArgs(1), flags: &f,
 		run: func(ctx context.Context, args []string) error {
@@ -34,31 +36,31 @@ those of a cluster's current run so far.`,
 				flow = args[0]
 			}
 			if !f.inDir() {
-				return a.liveTrace(ctx, &f.clusterFlags, flow, f.Max)
+				return a.liveTrace(ctx, &f.clusterFlags, flow, f.Max, f.All)
 			}
-			return a.runTrace(f.Dir, flow, f.Max)
+			return a.runTrace(f.Dir, flow, f.Max, f.All)
 		},
 	})
 }
 
-func (a *app) runTrace(dir, flow string, most int) error {
+func (a *app) runTrace(dir, flow string, most int, all bool) error {
 	if !isDir(dir) {
 		if _, err := report.ReadResult(dir); err != nil {
 			return err
 		}
 		return fmt.Errorf("%s: is a file; chains are in the output directory of `emuctl run FILE --out DIR`", dir)
 	}
-	all, err := report.ReadLines[report.ChainLine](filepath.Join(dir, report.ChainsFile))
+	chains, err := report.ReadLines[report.ChainLine](filepath.Join(dir, report.ChainsFile))
 	if err != nil {
 		return err
 	}
-	lines := ofFlow(all, flow)
+	lines := ofFlow(chains, flow)
 	if len(lines) == 0 {
 		if err := knownFlow(dir, flow); err != nil {
 			return err
 		}
 	}
-	return a.tellChains(lines, most)
+	return a.tellChains(lines, most, all)
 }
 
 // ofFlow picks the chains of a flow or a workload line; "" is all.
@@ -71,8 +73,9 @@ func ofFlow(all []chain.Line, flow string) (lines []chain.Line) {
 	return lines
 }
 
-// tellChains prints chains, most of them at most.
-func (a *app) tellChains(lines []chain.Line, most int) error {
+// tellChains prints chains, most of them at most, with each step by itself or
+// folded.
+func (a *app) tellChains(lines []chain.Line, most int, each bool) error {
 	if a.json {
 		return a.printJSON(lines)
 	}
@@ -83,7 +86,7 @@ func (a *app) tellChains(lines []chain.Line, most int) error {
 		if most > 0 && i == most {
 			return a.printf("and %d more chains (-n 0 shows all)\n", len(lines)-most)
 		}
-		if err := a.tellChain(&lines[i]); err != nil {
+		if err := a.tellChain(&lines[i], each); err != nil {
 			return err
 		}
 	}
@@ -119,25 +122,25 @@ func noFlow(flow, in string, lines []string) error {
 	return fmt.Errorf("no flow %q in %s; its workload is %s%s", flow, in, strings.Join(lines, ", "), more)
 }
 
-// tellChain prints one chain.
-func (a *app) tellChain(l *chain.Line) error {
+// tellChain prints one chain, runs of packets folded unless all steps are wanted.
+func (a *app) tellChain(l *chain.Line, all bool) error {
 	request := fmt.Sprintf("request %d", l.Request)
-	if l.Request < 0 { // the number comes with the end
-		request = "a request of unknown number"
+	if l.Request < 0 { // the number comes with the completion
+		request = "a request that did not complete"
 	}
 	err := a.printf("%s  %s, QP %d, PSN %d: %s -> %s after %v, %d rounds, %d packets again  trace %s\n", l.Flow, request, l.QP, l.PSN,
 		l.Cause, l.Outcome, clock.Duration(l.EndNS-l.BeginNS), l.Retries, l.Resends, l.Trace)
 	last := l.BeginNS
-	for i := range l.Steps {
-		s := &l.Steps[i]
+	for i, r := range foldSteps(l.Steps, all) {
 		because := ""
-		if s.Cause >= 0 {
-			because = fmt.Sprintf("  <- %d", s.Cause+1)
+		if r.cause > 0 {
+			because = fmt.Sprintf("  <- %d", r.cause)
 		}
 		if err == nil {
-			err = a.printf("%5d  %14s ns  %+14s ns  %-10s %s%s\n", i+1, clock.Time(s.AtNS).NS(), clock.Duration(s.AtNS-last).NS(), s.Device, s.Text, because)
+			at := r.first.AtNS
+			err = a.printf("%5d  %16v  %16s  %-10s %s%s\n", i+1, clock.Time(at), "+"+clock.Duration(at-last).String(), r.first.Device, r.text(), because)
 		}
-		last = s.AtNS
+		last = r.first.AtNS
 	}
 	if l.Folded > 0 && err == nil {
 		err = a.printf("       %d more steps are counted above and not listed\n", l.Folded)

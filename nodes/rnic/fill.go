@@ -29,7 +29,7 @@ func (r *RNIC) Fill(part *report.Part, end clock.Time) {
 	}
 	part.Balance.Originated, part.Balance.Consumed, part.Balance.Dropped = st.originated, st.consumed, st.droppedIn
 	for i := range r.flows {
-		r.fillFlow(part, &r.flows[i])
+		r.fillFlow(part, &r.flows[i], end)
 	}
 	part.Received = append(part.Received, r.udp...)
 	r.fillSinks(part)
@@ -81,12 +81,12 @@ func (r *RNIC) Counters(end clock.Time) *report.RNICCounters {
 }
 
 // fillFlow tells of a flow what its samples do not.
-func (r *RNIC) fillFlow(part *report.Part, fl *flow) {
+func (r *RNIC) fillFlow(part *report.Part, fl *flow, end clock.Time) {
 	f := fl.f
 	fp := report.FlowPart{Flow: f.ID, Posted: fl.posted}
 	tell := f.Count < 0
 	if fl.stream != nil {
-		r.fillStream(part, fl)
+		r.fillStream(part, fl, end)
 		return
 	}
 	if f.Transport != topology.RC {
@@ -106,7 +106,7 @@ func (r *RNIC) fillFlow(part *report.Part, fl *flow) {
 			if p.q != nil && len(p.flows) == 1 {
 				fp.BytesDone = min(p.q.Req.DoneOfCurrent(), f.Size)
 			}
-			fp.LastProgress = r.lastProgress
+			fp.LastProgress, fp.Oldest = r.lastProgress, fl.oldest(end)
 		}
 	}
 	if fl.hasOrg {
@@ -115,6 +115,14 @@ func (r *RNIC) fillFlow(part *report.Part, fl *flow) {
 	if tell {
 		part.Flows = append(part.Flows, fp)
 	}
+}
+
+// oldest is the age of the flow's oldest outstanding request, 0 without one.
+func (fl *flow) oldest(end clock.Time) clock.Duration {
+	if len(fl.starts) == 0 {
+		return 0
+	}
+	return max(end.Sub(fl.starts[0]), 0)
 }
 
 // why tells what an unfinished flow waits for.
@@ -127,7 +135,7 @@ func (r *RNIC) why(fl *flow, p *pair) string {
 	case fl.done == fl.posted && p.q.State() == qp.StateErr:
 		return "its QP is in ERR"
 	case fl.done == fl.posted:
-		return "no request outstanding: the next one is not due"
+		return report.NotDue
 	case r.held[p.prio].n > 0:
 		return fmt.Sprintf("priority %d of %s is paused since %v", p.prio, r.dev.Name, r.pausedSince(p.prio))
 	}

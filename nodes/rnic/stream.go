@@ -253,13 +253,13 @@ func (r *RNIC) streamTimer(now clock.Time, d due) {
 }
 
 // fillStream tells of a TCP flow what its samples do not.
-func (r *RNIC) fillStream(part *report.Part, fl *flow) {
+func (r *RNIC) fillStream(part *report.Part, fl *flow, end clock.Time) {
 	t := fl.stream
 	fp := report.FlowPart{Flow: fl.f.ID, Posted: fl.posted, Retransmitted: fl.retrans, CPU: t.cpu, LastProgress: r.lastProgress}
 	part.Retransmitted += fl.retrans
 	if fl.done < fl.posted || fl.f.Count > 0 && fl.posted < fl.f.Count {
 		fp.BytesDone = t.s.Una() - fl.done*fl.f.Size
-		fp.Why = r.whyStream(fl)
+		fp.Why, fp.Oldest = r.whyStream(fl), fl.oldest(end)
 	}
 	part.Flows = append(part.Flows, fp)
 }
@@ -273,7 +273,7 @@ func (r *RNIC) whyStream(fl *flow) string {
 	case t.dead:
 		return "its stream was given up"
 	case fl.done == fl.posted:
-		return "no request outstanding: the next one is not due"
+		return report.NotDue
 	case r.held[prio].n > 0:
 		return fmt.Sprintf("priority %d of %s is paused since %v", prio, r.dev.Name, r.pausedSince(prio))
 	case s.Deadline() == clock.Never:

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/report"
@@ -23,7 +24,7 @@ func (r *Run) classify(f *report.FlowLine, x *row, c *chain) (class, advice stri
 	case "retry_exc_err":
 		return r.deadPath(x, c)
 	case "unfinished":
-		return r.stuck(x, c)
+		return r.stuck(f, x, c)
 	}
 	return r.slow(f, c)
 }
@@ -82,10 +83,15 @@ func (r *Run) sisters(x *row) int {
 	return n
 }
 
-// place names where everything was lost, when it was one place.
+// place names where everything was lost, or where the first of it was.
 func (c *chain) place() string {
 	if len(c.losses) == 0 {
 		return ""
+	}
+	for _, l := range c.losses[1:] {
+		if l.where != c.losses[0].where {
+			return fmt.Sprintf("; the first was lost at %s (%s)", c.losses[0].where, c.losses[0].reason)
+		}
 	}
 	return fmt.Sprintf("; all was lost at %s (%s)", c.losses[0].where, c.losses[0].reason)
 }
@@ -97,12 +103,15 @@ func (r *Run) survive(c *chain) string {
 	if n == 0 || len(c.losses) == 0 {
 		return "the budget of retries was too short for the outage"
 	}
-	first, last, open := c.losses[0].first, int64(0), " or longer"
+	first, last, open, held := c.losses[0].first, int64(0), " or longer", false
 	for _, l := range c.losses {
-		first, last = min(first, l.first), max(last, l.last)
+		first, last, held = min(first, l.first), max(last, l.last), held || l.reason == "pfc_watchdog"
 		if f := r.Result.Faults[l.fault]; f != nil && int64(f.UntilNS) > last {
 			last, open = int64(f.UntilNS), ""
 		}
+	}
+	if held || c.timeouts[0] < first {
+		return c.heldFirst(first, last)
 	}
 	for e := range 32 {
 		if t := int64(4_096_000) << e; t > c.tail && n*t > last-first {
@@ -113,9 +122,20 @@ func (r *Run) survive(c *chain) string {
 	return "no timeout survives an outage of " + clock.Duration(last-first).String()
 }
 
+// heldFirst is the advice for frames that waited behind a pause before they were
+// lost: the silence counts from the pause, and what is lost where depends on
+// what the sender repeats meanwhile, so that only another run tells what helps.
+func (c *chain) heldFirst(first, last int64) string {
+	from := min(c.silence, first)
+	return fmt.Sprintf("%s heard nothing for %s or longer, from %s on: %s without an answer, then losses. Other timers lose other frames: `emuctl qp %s QPN -d DIR` runs it again with longer ones and says which survives",
+		c.from, clock.Duration(last-from), at(from), clock.Duration(first-from), c.from)
+}
+
 // stuck separates the reasons of a flow without completion.
-func (r *Run) stuck(_ *row, c *chain) (string, string) {
+func (r *Run) stuck(f *report.FlowLine, x *row, c *chain) (string, string) {
 	switch {
+	case x.Why == report.NotDue || f.OnSchedule():
+		return NotDue, "nothing of it is outstanding: the run ended before its next request was due; a later run.until lets it go on"
 	case c.deadlock != "":
 		return Deadlocked, "break the circle of routes or let a PFC watchdog drop"
 	case c.rnrs > 0 && c.rnrs >= c.naks:
@@ -124,6 +144,8 @@ func (r *Run) stuck(_ *row, c *chain) (string, string) {
 		return Livelock, "every round meets a loss: go-back-n or selective-repeat instead of go-back-0, or repair the loss" + c.place()
 	case c.pausedShare > 0.2:
 		return Paused, "frames wait behind a pause at " + c.pausedAt + "; " + c.pauser()
+	case len(c.losses) > 0 && len(c.timeouts) == 0 && strings.Contains(x.Why, "local ACK timeout at"):
+		return StoppedWork, "what was lost goes again when the local ACK timer runs out, which it had not at the run's end" + c.place()
 	case len(c.losses) > 0 && len(c.timeouts) == 0:
 		return StoppedWork, "a packet was lost and no timer runs (timeout 0 is off)" + c.place()
 	case len(c.losses) > 0:
@@ -140,6 +162,8 @@ func (r *Run) slow(f *report.FlowLine, c *chain) (string, string) {
 		return NotReady, fmt.Sprintf("%s of waiting for receives; a smaller min_rnr_timer at %s costs less each time", clock.Duration(c.rnrLost), c.to)
 	case len(c.losses) > 0:
 		return Lossy, fmt.Sprintf("%s of timers; look at the place of the losses%s", clock.Duration(timers), c.place())
+	case len(c.timeouts) > 0 && c.pausedShare > 0 && f.Retransmitted == 0 && c.resent == 0:
+		return Paused, "nothing was lost or sent again, but timers ran out: the timeout is shorter than the pause at " + c.pausedAt
 	case len(c.timeouts) > 0 && c.pausedShare > 0:
 		return Paused, "retransmitted what was not lost: the timeout is shorter than the pause at " + c.pausedAt
 	case c.pausedShare > 0.2 && c.root != nil:
@@ -150,6 +174,12 @@ func (r *Run) slow(f *report.FlowLine, c *chain) (string, string) {
 		return Congested, "congestion control held it back; its path is shared"
 	case f.Retransmitted > 0:
 		return Lossy, "packets went again; no record names a loss of this pair"
+	}
+	switch {
+	case f.Stalled():
+		return Stalled, "no record says why; `emuctl qp " + c.from + " QPN -d DIR` tells what its queue pair went through"
+	case f.Straggled():
+		return Straggler, "no record says why; `emuctl qp " + c.from + " QPN -d DIR` tells what its queue pair went through"
 	}
 	return Unremarkable, ""
 }

@@ -48,7 +48,7 @@ type event struct {
 // row is what is needed of a line of flows.csv.
 type row struct {
 	Name, Line, From, To string
-	Status               string
+	Status, Why          string
 	Completed, Failed    int64
 	BytesDone            int64
 }
@@ -145,7 +145,7 @@ func (r *Run) readFlows(path string) error {
 			return v
 		}
 		x := row{
-			Name: get("flow"), From: get("from"), To: get("to"), Status: get("status"),
+			Name: get("flow"), From: get("from"), To: get("to"), Status: get("status"), Why: get("why"),
 			Completed: n("completed"), Failed: n("failed"), BytesDone: n("bytes_done"),
 		}
 		x.Line = lineOf(x.Name)

@@ -28,7 +28,10 @@ const (
 	TooLong      = "frames too long for a port"
 	Loop         = "routing loop"
 	BadBucket    = "never worked, unlike its sisters"
-	Starved      = "starved" // no loss, no pause of its own, no progress
+	Starved      = "starved"     // no loss, no pause of its own, no progress
+	NotDue       = "on schedule" // its next request is not due
+	Stalled      = "stands still"
+	Straggler    = "one request far slower than the others"
 	Unremarkable = "nothing remarkable"
 )
 
@@ -70,7 +73,7 @@ func (r *Run) Stories(flow string) ([]Story, error) {
 }
 
 func remarkable(f *report.FlowLine) bool {
-	return f.Status != "success" || f.Retransmitted > 0 || f.Slowdown != nil && f.Slowdown.P99 > slowdownLimit
+	return f.Status != "success" || f.Retransmitted > 0 || f.Slowdown != nil && f.Slowdown.P99 > slowdownLimit || f.Stalled() || f.Straggled()
 }
 
 // story looks at the worst pairs of one line.
@@ -78,7 +81,7 @@ func (r *Run) story(name, single string, f *report.FlowLine) Story {
 	s := Story{Flow: name, Status: f.Status}
 	rows := r.worst(name, single)
 	if len(rows) == 0 {
-		rows = []row{{Name: name, From: f.From, To: f.To, Status: f.Status, Completed: f.Completed, Failed: f.Failed}}
+		rows = []row{{Name: name, From: f.From, To: f.To, Status: f.Status, Why: f.Why, Completed: f.Completed, Failed: f.Failed}}
 	}
 	blocked := r.victim(name)
 	for i, x := range rows[:min(len(rows), pairLimit)] {
@@ -100,6 +103,12 @@ func (r *Run) story(name, single string, f *report.FlowLine) Story {
 	}
 	if blocked != "" {
 		s.Lines = append(s.Lines, "blocked: "+blocked)
+	}
+	if f.Stalled() && f.Status != "success" { // else its why says so
+		s.Lines = append(s.Lines, "stands still: "+f.StallText())
+	}
+	if f.Straggled() {
+		s.Lines = append(s.Lines, "slow: "+f.TailText())
 	}
 	if f.Why != "" {
 		s.Lines = append(s.Lines, "waits: "+f.Why)
@@ -128,10 +137,23 @@ func (r *Run) worst(name, single string) []row {
 			all = append(all, x)
 		}
 	}
-	if len(bad) > 0 {
-		return bad
+	if len(bad) == 0 {
+		bad = all
 	}
-	return all
+	slices.SortStableFunc(bad, func(a, b row) int { return cmp.Compare(a.calm(), b.calm()) })
+	return bad
+}
+
+// calm sorts flows: those that wait for something, those without a word, those
+// that only wait for their next request's time.
+func (x *row) calm() int {
+	switch x.Why {
+	case "":
+		return 1
+	case report.NotDue:
+		return 2
+	}
+	return 0
 }
 
 // loss is a group of drops that share place and reason.
@@ -158,6 +180,7 @@ type chain struct {
 	cuts        int
 	firstAct    int64
 	tail        int64 // last timeout's length
+	silence     int64 // when the wait of the first timeout began
 	pausedShare float64
 	pausedAt    string
 	root        *root // of the pause at pausedAt; nil when not known
@@ -186,6 +209,9 @@ func (c *chain) take(e *event, fwd bool) {
 	case "drop":
 		c.lost(e, !fwd)
 	case "timeout":
+		if len(c.timeouts) == 0 {
+			c.silence = e.At - e.Y
+		}
 		c.timeouts = append(c.timeouts, e.At)
 		c.tail = e.Y
 	case "nak_received":

@@ -31,8 +31,14 @@ func problems(in *Input) []Problem {
 		if f.Failed > 0 {
 			add("bad", "%s: %d of %d requests failed with %s.", n, f.Failed, f.Requests, f.Status)
 		}
-		if f.Why != "" {
-			add("bad", "%s did not finish: %s.", n, strings.TrimSuffix(f.Why, "."))
+		switch why := strings.TrimSuffix(f.Why, "."); {
+		case f.Why == "":
+		case f.OnSchedule():
+			add("info", "%s is on schedule, the run ended before its last request: %s.", n, why)
+		case f.Status == report.Success.String():
+			add("bad", "%s stands still at the run's end: %s.", n, why)
+		default:
+			add("bad", "%s did not finish: %s.", n, why)
 		}
 	}
 	dropProblems(r, add)
@@ -41,6 +47,9 @@ func problems(in *Input) []Problem {
 	for _, n := range sortedKeys(r.Flows) {
 		if s := r.Flows[n].Slowdown; s != nil && s.P99 >= 5 {
 			add("warn", "%s: the slowest hundredth of its requests took %.1f times as long as on an idle fabric.", n, s.P99)
+		}
+		if f := r.Flows[n]; f.Straggled() {
+			add("warn", "%s: %s.", n, f.TailText())
 		}
 	}
 	for _, f := range r.Findings {
@@ -116,6 +125,14 @@ func pauseProblems(r *report.Result, add func(string, string, ...any)) {
 				if c := p.PFC[prio]; c.TxPauseNS > worst {
 					worst, who = c.TxPauseNS, fmt.Sprintf("%s:%s held %s paused on priority %s", dev, num, p.Peer, prio)
 				}
+			}
+		}
+	}
+	held := r.HeldByRNICs()
+	for _, nic := range sortedKeys(held) {
+		for prio, span := range held[nic].Span {
+			if span > worst {
+				worst, who = span, fmt.Sprintf("%s held %s paused on priority %d", nic, strings.Join(held[nic].Ports, " and "), prio)
 			}
 		}
 	}
