@@ -218,7 +218,7 @@ func (in *Inbox) takeTied() (*wire.Frame, int) {
 	if in.tied == len(in.ties) {
 		panic("actors: no arrival is left in the window")
 	}
-	x := &in.ties[in.tied]
+	x := in.ties[in.tied] // a copy: look may put the next ones there
 	if in.tied++; in.tied == len(in.ties) {
 		in.top = in.held
 	}
