@@ -22,6 +22,9 @@ func (s *Switch) arrive(now clock.Time, pn int, f *wire.Frame, out *actors.Outbo
 	in := &s.ports[pn-1]
 	if in.seam || in.outage {
 		if s.lostOnCable(now, pn, in, f) {
+			if f.Kind-wire.KindPFC > wire.KindPause-wire.KindPFC {
+				s.lastWork = now // its loss is the end of a frame, as its arrival is
+			}
 			return
 		}
 	}

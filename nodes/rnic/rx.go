@@ -15,10 +15,14 @@ func (r *RNIC) arrive(now clock.Time, num int, f *wire.Frame) {
 	if len(r.ports) > 1 {
 		i = r.portIndex(num)
 	}
+	pause := f.Kind >= wire.KindPFC && f.Kind <= wire.KindPause
 	if r.faults.wire && !r.faults.receive(r, now, i, f) {
+		if !pause {
+			r.lastWork = now // its loss is the end of a frame, as its arrival is
+		}
 		return
 	}
-	if f.Kind >= wire.KindPFC && f.Kind <= wire.KindPause {
+	if pause {
 		r.pauseFrame(now, i, f)
 		return
 	}
