@@ -91,39 +91,43 @@ func (f *form) put(b []byte, v reflect.Value) []byte {
 		for i, x := range f.parts {
 			b = x.put(b, v.Field(i))
 		}
+	case reflect.Slice, reflect.Map, reflect.Pointer:
+		if v.IsNil() {
+			return append(b, 0)
+		}
+		return f.putThere(b, v)
 	case reflect.Array:
-		for i := range v.Len() {
-			b = f.elem.put(b, v.Index(i))
-		}
-	case reflect.Slice:
-		if v.IsNil() {
-			return append(b, 0)
-		}
-		b = binary.AppendUvarint(b, uint64(v.Len())+1)
-		for i := range v.Len() {
-			b = f.elem.put(b, v.Index(i))
-		}
-	case reflect.Map:
-		if v.IsNil() {
-			return append(b, 0)
-		}
-		b = binary.AppendUvarint(b, uint64(v.Len())+1)
-		keys := v.MapKeys()
-		slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
-		for _, k := range keys {
-			b = f.elem.put(putString(b, k.String()), v.MapIndex(k))
-		}
-	case reflect.Pointer:
-		if v.IsNil() {
-			return append(b, 0)
-		}
-		b = f.elem.put(append(b, 1), v.Elem())
+		return f.putItems(b, v)
 	case reflect.String:
 		b = putString(b, v.String())
 	case reflect.Uint8, reflect.Uint64:
 		b = binary.AppendUvarint(b, v.Uint())
 	default:
 		b = binary.AppendVarint(b, v.Int())
+	}
+	return b
+}
+
+// putThere is put of a list, a map or a pointer that is there.
+func (f *form) putThere(b []byte, v reflect.Value) []byte {
+	if f.t.Kind() == reflect.Pointer {
+		return f.elem.put(append(b, 1), v.Elem())
+	}
+	b = binary.AppendUvarint(b, uint64(v.Len())+1)
+	if f.t.Kind() == reflect.Slice {
+		return f.putItems(b, v)
+	}
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
+	for _, k := range keys {
+		b = f.elem.put(putString(b, k.String()), v.MapIndex(k))
+	}
+	return b
+}
+
+func (f *form) putItems(b []byte, v reflect.Value) []byte {
+	for i := range v.Len() {
+		b = f.elem.put(b, v.Index(i))
 	}
 	return b
 }

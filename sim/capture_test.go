@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/rocemu/rocemu/clock"
@@ -65,6 +66,25 @@ func captureRun(t *testing.T, text string) (*report.Result, map[string]*memFile)
 	return r, files
 }
 
+// eachFrame visits the frames of a capture.
+func eachFrame(t *testing.T, file []byte, visit func(b []byte, ci gopacket.CaptureInfo)) {
+	t.Helper()
+	rd, err := pcapgo.NewNgReader(bytes.NewReader(file), pcapgo.DefaultNgReaderOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		b, ci, err := rd.ReadPacketData()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		visit(b, ci)
+	}
+}
+
 // TestCapturesHoldEveryFrame counts frames against the ports' counters, checks
 // their order and that capturing does not change the run.
 func TestCapturesHoldEveryFrame(t *testing.T) {
@@ -73,20 +93,9 @@ func TestCapturesHoldEveryFrame(t *testing.T) {
 	if r.Digest != plain.Digest {
 		t.Errorf("digest %s with captures, %s without", r.Digest, plain.Digest)
 	}
-	rd, err := pcapgo.NewNgReader(bytes.NewReader(files["a"].Bytes()), pcapgo.DefaultNgReaderOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
 	frames := map[int]uint64{}
 	var before int64
-	for {
-		b, ci, err := rd.ReadPacketData()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	eachFrame(t, files["a"].Bytes(), func(b []byte, ci gopacket.CaptureInfo) {
 		if at := ci.Timestamp.UnixNano(); at < before {
 			t.Errorf("time runs back: %d after %d", at, before)
 		} else {
@@ -96,7 +105,7 @@ func TestCapturesHoldEveryFrame(t *testing.T) {
 			t.Errorf("frame of %d bytes", len(b))
 		}
 		frames[ci.InterfaceIndex]++
-	}
+	})
 	nic, port := r.RNICs["rnic1"], r.Switches["leaf1"].Ports["2"]
 	if want := nic.TxPackets + nic.RxPackets; frames[0] != want || want < 15 {
 		t.Errorf("%d frames at rnic1:1, its counters say %d", frames[0], want)
@@ -119,21 +128,10 @@ func TestCaptureShowsTheDamage(t *testing.T) {
 		t.Errorf("totals %+v", r.Totals)
 	}
 	for _, name := range []string{"a", "b"} {
-		rd, err := pcapgo.NewNgReader(bytes.NewReader(files[name].Bytes()), pcapgo.DefaultNgReaderOptions)
-		if err != nil {
-			t.Fatal(err)
-		}
 		wrong := 0
-		for {
-			b, ci, err := rd.ReadPacketData()
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+		eachFrame(t, files[name].Bytes(), func(b []byte, ci gopacket.CaptureInfo) {
 			if b[12] == 8 && b[13] == 0 {
-				continue
+				return
 			}
 			wrong++
 			f, err := wire.DecodeFrame(b, wire.FrameContext{})
@@ -144,7 +142,7 @@ func TestCaptureShowsTheDamage(t *testing.T) {
 			if p, err := wire.DecodeFCS(b); err != nil || !p.ICRCOK() || p.Eth.Type != wire.TypeIPv4 {
 				t.Errorf("%s: %v: more than the type is wrong", name, err)
 			}
-		}
+		})
 		if want := map[string]int{"a": 2, "b": 1}[name]; wrong != want {
 			t.Errorf("%s: %d damaged frames, want %d", name, wrong, want)
 		}

@@ -1,12 +1,14 @@
 package chaos
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"testing"
 	"time"
 
+	"github.com/rocemu/rocemu/coord"
 	"github.com/rocemu/rocemu/report"
 )
 
@@ -32,7 +34,7 @@ func TestInterrupt(t *testing.T) {
 	for try := 0; try < 5 && best > time.Second; try++ {
 		at := time.Time{}
 		code := thin.run(t, 2, t.TempDir(), func(c *exec.Cmd) {
-			time.Sleep(1500 * time.Millisecond) // grants are long once the speed is known
+			wellUnderWay(t, c.Env)
 			at = time.Now()
 			if err := c.Process.Signal(os.Interrupt); err != nil {
 				t.Fatal(err)
@@ -45,5 +47,24 @@ func TestInterrupt(t *testing.T) {
 	}
 	if t.Logf("an interrupt takes %v", best); best > time.Second {
 		t.Errorf("an interrupt takes %v", best)
+	}
+}
+
+// wellUnderWay waits until the run of `emuctl run` with that environment has
+// executed so much that its grants are as long as they get.
+func wellUnderWay(t *testing.T, env []string) {
+	t.Helper()
+	const windows = 10_000
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		c := exec.CommandContext(within(t, 10*time.Second), emuctl(t), "status", "--json")
+		c.Env = env
+		var s coord.Status
+		out, err := c.Output() // there may be no run yet
+		if err == nil && json.Unmarshal(out, &s) == nil && s.Run != nil && s.Run.Windows >= windows {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("never at window %d: %v, %s", windows, err, out)
+		}
 	}
 }
