@@ -226,6 +226,16 @@ type Result struct {
 	Summary  Summary
 }
 
+// Instant is what the result of a run is of: its end, or where all work had
+// ended. The windows that were run to be sure of that hold periodic events only,
+// whose frames are counted; times are not counted beyond the instant.
+func (r Result) Instant() clock.Time {
+	if r.End == Idle {
+		return r.LastWork
+	}
+	return r.At
+}
+
 // Run executes windows until the run ends by itself, the context is cancelled
 // (a stop at a window end, no error) or the carrier or gate fails.
 func (e *Engine) Run(ctx context.Context) (Result, error) {

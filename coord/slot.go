@@ -254,7 +254,7 @@ func (r *runner) starve(start, end clock.Time) {
 
 // report stores the slot's parts and enters its end in the ledger.
 func (r *runner) report(ctx context.Context, fab Fabric, res actors.Result) error {
-	b, err := fab.Parts(res.At, instant(res))
+	b, err := fab.Parts(res.At, res.Instant())
 	if err != nil {
 		return err
 	}
@@ -285,14 +285,6 @@ func (r *runner) report(ctx context.Context, fab Fabric, res actors.Result) erro
 		}
 		r.log.Warn("the end of a slot is not in the ledger yet", "slot", r.slot, "err", err)
 	}
-}
-
-// instant is what the result of a run is of.
-func instant(res actors.Result) clock.Time {
-	if res.End == actors.Idle {
-		return res.LastWork
-	}
-	return res.At
 }
 
 // snapshotWait bounds how long the end of a run waits for a snapshot that was

@@ -54,7 +54,7 @@ func TestChangePlannedEqualsLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if live := f.Finish(res, f.Parts(sim.Instant(res)), report.Engine{}); live.Digest != planned.Digest {
+	if live := f.Finish(res, f.Parts(res.Instant()), report.Engine{}); live.Digest != planned.Digest {
 		t.Errorf("live %s, planned %s", live.Digest, planned.Digest)
 	}
 }

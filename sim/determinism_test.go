@@ -214,7 +214,7 @@ func saveRestore(p *topology.Plan, at int64, want *report.Result) error {
 	if err != nil {
 		return err
 	}
-	got := b.Finish(res, b.Parts(sim.Instant(res)), report.Engine{})
+	got := b.Finish(res, b.Parts(res.Instant()), report.Engine{})
 	if res.End != actors.Idle || got.Digest != want.Digest || got.VirtualNS != want.VirtualNS {
 		return fmt.Errorf("end %v, digest %s at %v, want %s at %v", res.End, got.Digest, got.VirtualNS, want.Digest, want.VirtualNS)
 	}

@@ -291,7 +291,7 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 	eng := cost.done()
 	eng.Workers, eng.Processes, eng.Generations = workers, 1, 1
 	eng.Windows = f.Engine.Windows()
-	r := f.Finish(res, f.Parts(Instant(res)), eng)
+	r := f.Finish(res, f.Parts(res.Instant()), eng)
 	budget.tell(r)
 	return r, nil
 }
@@ -311,19 +311,9 @@ func Finish(plan *topology.Plan, res actors.Result, parts []*report.Part, dead *
 	return r
 }
 
-// Instant is what the result of a run is of: its end, or where all work had
-// ended. The windows that were run to be sure of that hold periodic events only,
-// whose frames are counted; times are not counted beyond the instant.
-func Instant(res actors.Result) clock.Time {
-	if res.End == actors.Idle {
-		return res.LastWork
-	}
-	return res.At
-}
-
 // verdict names the end of a run.
 func verdict(plan *topology.Plan, res actors.Result) report.End {
-	e := report.End{At: Instant(res)}
+	e := report.End{At: res.Instant()}
 	switch res.End {
 	case actors.Idle:
 		e.Verdict, e.Reason = report.Complete, "all work ended"

@@ -203,7 +203,7 @@ func resumed(plan *topology.Plan, at uint64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return canonical(b.Finish(res, b.Parts(sim.Instant(res)), report.Engine{})), nil
+	return canonical(b.Finish(res, b.Parts(res.Instant()), report.Engine{})), nil
 }
 
 // sprays: with cables that differ, frames of one flow are faster than any way.
