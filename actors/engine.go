@@ -82,6 +82,10 @@ type Engine struct {
 	// Observe, when set, is called between windows with the next window's
 	// start; it may read actors but must not change them.
 	Observe func(start clock.Time, n uint64)
+	// Ending, when set, is called once in place of Observe where the run ends:
+	// no window begins before that instant any more, however far the last one
+	// lies behind it.
+	Ending func(at clock.Time, n uint64)
 
 	// Cut is an instant that no window passes, to be set in Observe: then
 	// Observe is called when exactly what lies before it is done. Every process
@@ -288,10 +292,13 @@ func (e *Engine) Step(ctx context.Context) (Result, error) {
 				continue
 			}
 		}
+		e.merged = s
 		if over {
+			if e.wide = 1; e.Ending != nil {
+				e.Ending(at, e.windows)
+			}
 			return e.finish(s, at, why), nil
 		}
-		e.merged = s
 		if e.Observe != nil {
 			e.Observe(start, e.windows)
 		}

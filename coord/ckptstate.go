@@ -1,5 +1,7 @@
 package coord
 
+import "github.com/rocemu/rocemu/clock"
+
 // ckptPlan fixes the boundary at or after the grant: everybody learns of it
 // before anybody can pass it.
 func (r *Run) ckptPlan(e *Entry) Result {
@@ -47,6 +49,16 @@ func (s *State) ckptCommit(e *Entry) Result {
 		s.save(x)
 	}
 	return Result{At: c.B}
+}
+
+// reached is the instant before which a run that goes on from c can change
+// nothing any more.
+func (c *Ckpt) reached() clock.Time {
+	t := c.B
+	for i := range c.Blobs {
+		t = max(t, c.Blobs[i].Now)
+	}
+	return t
 }
 
 // errNoStart: there is nothing before a snapshot to go back to.

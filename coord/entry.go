@@ -158,6 +158,8 @@ type Blob struct {
 	N    uint64 `json:"n"`
 	Sum  string `json:"sum"` // SHA-256, hex
 	Size int64  `json:"size"`
+	// Now is the end of window N-1, which may lie behind B.
+	Now clock.Time `json:"now,omitempty"`
 	// Notes are the blobs of what was noted up to here, oldest first.
 	Notes []string `json:"notes,omitempty"`
 }

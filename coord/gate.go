@@ -34,7 +34,8 @@ type gate struct {
 	plan    clock.Time // boundary of the planned checkpoint, Never = none
 	faults  []Fault    // not handed over yet, by (instant, number)
 	seen    int        // entries of run.Faults read
-	upTo    clock.Time // faults before it are part of a restored state
+	upTo    clock.Time // faults before it are part of a restored state,
+	known   int        // of so many that the ledger had first
 	passed  clock.Time // end of the window let through last
 	fenced  bool
 	stopped bool
@@ -59,7 +60,7 @@ func (g *gate) refresh() {
 			g.plan = r.Plan.B
 		}
 		for ; g.seen < len(r.Faults); g.seen++ {
-			if f := r.Faults[g.seen]; f.Eff >= g.upTo {
+			if f := r.Faults[g.seen]; f.Eff >= g.upTo || g.seen >= g.known {
 				g.faults = append(g.faults, f)
 			}
 		}

@@ -106,6 +106,11 @@ func (r *runner) execute(ctx context.Context) (err error) {
 		}
 		r.observe(ctx, e, start, n)
 	}
+	e.Ending = func(at clock.Time, n uint64) {
+		if r.gate.plan < at { // a leap from before it to the end
+			r.take(ctx, e, n)
+		}
+	}
 	r.state("running")
 	res, err := e.Run(ctx)
 	if err != nil {
@@ -139,6 +144,7 @@ func (r *runner) restore(ctx context.Context, e *actors.Engine) (uint64, error) 
 	}
 	known := r.faults
 	c, err := loadSlot(e, r.stateKey(), b, func(c cut) error {
+		known = known[:min(c.known, len(known))]
 		for i := range known {
 			if f := &known[i]; !f.Clear && f.Eff < c.passed {
 				if err := r.gate.fab.Schedule(f); err != nil {
@@ -164,7 +170,7 @@ func (r *runner) restore(ctx context.Context, e *actors.Engine) (uint64, error) 
 		}
 		r.notes.begin(r.start.Blobs[r.slot].Notes)
 	}
-	r.gate.upTo, r.taken = c.passed, r.start.B
+	r.gate.upTo, r.gate.known, r.taken = c.passed, c.known, r.start.B
 	r.n.Store(c.n)
 	r.m.Store(int64(c.now))
 	return c.n + 1, nil
@@ -192,18 +198,25 @@ func (r *runner) observe(ctx context.Context, e *actors.Engine, start clock.Time
 	r.windows.Add(1)
 	r.tally(e)
 	r.lookAt(start, n)
+	if r.gate.plan <= start {
+		r.take(ctx, e, n)
+	}
+}
+
+// take cuts the state for the planned checkpoint, once.
+func (r *runner) take(ctx context.Context, e *actors.Engine, n uint64) {
 	b := r.gate.plan
-	if b == clock.Never || start < b || b == r.taken {
+	if b == clock.Never || b == r.taken {
 		return
 	}
 	r.taken = b
-	c := cut{key: r.stateKey(), n: n, now: e.Now(), passed: r.gate.passed}
+	c := cut{key: r.stateKey(), n: n, now: e.Now(), passed: r.gate.passed, known: r.gate.seen}
 	c.merged, c.wide = e.Merged()
 	noted := 0
 	if t, ok := r.fab.(Noter); ok {
 		noted, c.kept = r.notes.cut(t.TakeNotes()), t.Keep()
 	}
-	go r.keep(ctx, b, n, saveSlot(e, c), noted)
+	go r.keep(ctx, b, &c, saveSlot(e, c), noted)
 }
 
 // tally counts the work when the last count has been told, and first when there
@@ -227,7 +240,7 @@ func (r *runner) count(e *actors.Engine) {
 }
 
 // keep stores a state in the background and reports it to the leader.
-func (r *runner) keep(ctx context.Context, b clock.Time, n uint64, blob []byte, noted int) {
+func (r *runner) keep(ctx context.Context, b clock.Time, c *cut, blob []byte, noted int) {
 	t0 := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -240,8 +253,8 @@ func (r *runner) keep(ctx context.Context, b clock.Time, n uint64, blob []byte, 
 		r.log.Warn("a checkpoint could not be stored", "slot", r.slot, "boundary", b, "err", err)
 		return
 	}
-	r.log.Debug("checkpoint stored", "slot", r.slot, "boundary", b, "window", n, "bytes", len(blob), "took", time.Since(t0))
-	r.node.report(ckptReport{Run: r.run, Slot: r.slot, B: b, Blob: Blob{Inc: r.inc, N: n, Sum: sum, Size: int64(len(blob)), Notes: log}})
+	r.log.Debug("checkpoint stored", "slot", r.slot, "boundary", b, "window", c.n, "bytes", len(blob), "took", time.Since(t0))
+	r.node.report(ckptReport{Run: r.run, Slot: r.slot, B: b, Blob: Blob{Inc: r.inc, N: c.n, Now: c.now, Sum: sum, Size: int64(len(blob)), Notes: log}})
 }
 
 // starve tells the leader at once that the grant is short.
@@ -254,6 +267,7 @@ func (r *runner) starve(start, end clock.Time) {
 
 // report stores the slot's parts and enters its end in the ledger.
 func (r *runner) report(ctx context.Context, fab Fabric, res actors.Result) error {
+	r.awaitSnapshot(ctx, res.At) // before its notes are overtaken by those of the end
 	b, err := fab.Parts(res.At, res.Instant())
 	if err != nil {
 		return err
@@ -268,7 +282,6 @@ func (r *runner) report(ctx context.Context, fab Fabric, res actors.Result) erro
 			return err
 		}
 	}
-	r.awaitSnapshot(ctx, res.At)
 	e := fab.Engine()
 	g := e.Digest()
 	d := &Done{

@@ -224,7 +224,7 @@ func (s *State) submit(e *Entry) Result {
 		for i := range r.Faults {
 			r.Faults[i].Base = 0 // known from the start
 		}
-		r.Grant = c.B
+		r.Grant = c.reached()
 	}
 	if s.Run != nil {
 		s.Past = append(s.Past, s.Run)
