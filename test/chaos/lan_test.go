@@ -115,7 +115,7 @@ func (l *lan) shape(ns, dev string) {
 	if l.delay > 0 {
 		err = l.tc(ns, dev, "netem", "delay", fmt.Sprintf("%dns", (l.delay/2).Nanoseconds()), "rate", fmt.Sprintf("%dgbit", gigabits))
 	} else {
-		err = l.tc(ns, dev, "tbf", "rate", fmt.Sprintf("%dgbit", gigabits), "burst", "4mb", "latency", backlog.String())
+		err = l.tc(ns, dev, "tbf", "rate", fmt.Sprintf("%dgbit", gigabits), "burst", fmt.Sprint(burst), "latency", backlog.String())
 	}
 	if err != nil {
 		l.t.Logf("%s %s is not shaped: %v", ns, dev, err)
@@ -190,6 +190,13 @@ func (l *lan) pair() (a, b net.Conn) {
 }
 
 const trips, ping, bulk = 1000, 64, 1 << 28
+
+// burst is what a shaper lets through at once after a silence, bytes: bulk bytes
+// take the time of bulk - burst at its rate.
+const (
+	burst   = 4 << 20
+	maxGbps = gigabits * float64(bulk) / (bulk - burst)
+)
 
 // echo sends back what trips sends.
 func (l *lan) echo(c net.Conn) { _, _ = io.CopyN(c, c, trips*ping) }
