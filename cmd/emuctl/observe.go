@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	pb "github.com/openconfig/gnmi/proto/gnmi"
@@ -233,7 +234,8 @@ func (w *watcher) serveSwitches(plan *topology.Plan, tm otlp.TimeMap, to sinks) 
 			if err != nil {
 				return fmt.Errorf("--gnmi, for %s: %w", plan.Devices[i].Name, err)
 			}
-			w.stop = append(w.stop, gnmi.Serve(l, s).Stop)
+			g := gnmi.Serve(l, s)
+			w.stop = append(w.stop, func() { gnmi.Stop(g, s) })
 		}
 		if to.dialout != "" {
 			p, err := dialOut(s, to.dialout)
@@ -278,10 +280,18 @@ func (w *watcher) end() {
 		w.push = nil
 		w.pushed.Made, w.pushed.Exported, w.pushed.Dropped, w.pushed.LastError = a.Offered, a.Exported, a.Dropped, a.LastError
 	}
-	for _, stop := range w.stop {
-		stop()
-	}
+	stopAll(w.stop)
 	w.stop = nil
+}
+
+// stopAll stops what a run is served by, all at once: each may wait for who
+// still reads.
+func stopAll(l []func()) {
+	var g sync.WaitGroup
+	for _, stop := range l {
+		g.Go(stop)
+	}
+	g.Wait()
 }
 
 // finish takes the last sample, ends the captures and completes the result.

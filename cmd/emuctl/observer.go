@@ -103,9 +103,7 @@ func (o *observing) next(ctx context.Context, c *client.Client) (over bool, err 
 
 // release stops what the last run is served by.
 func (o *observing) release() {
-	for _, stop := range o.held {
-		stop()
-	}
+	stopAll(o.held)
 	o.held = nil
 }
 

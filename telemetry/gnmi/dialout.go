@@ -2,14 +2,17 @@ package gnmi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	pb "github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/rocemu/rocemu/clock"
@@ -47,7 +50,7 @@ type Publisher struct {
 	err  error
 }
 
-// Publish starts a dial-out from s. It reconnects for ever, until Close.
+// Publish starts a dial-out from s. It reconnects until Close, or until s ends.
 func Publish(s *Store, cfg DialOut) (*Publisher, error) {
 	if len(cfg.Destinations) == 0 || len(cfg.Paths) == 0 {
 		return nil, fmt.Errorf("dial-out %s: want destinations and paths", cfg.Name)
@@ -64,10 +67,14 @@ func Publish(s *Store, cfg DialOut) (*Publisher, error) {
 	return p, nil
 }
 
-// Close ends the dial-out.
+// Close ends the store and the dial-out, once a collector has the last sample;
+// it waits for two seconds at most.
 func (p *Publisher) Close() {
-	p.cancel()
+	p.store.End()
+	t := time.AfterFunc(lastWords, p.cancel)
 	<-p.done
+	t.Stop()
+	p.cancel()
 }
 
 // Sent returns the messages sent and the last error.
@@ -80,25 +87,32 @@ func (p *Publisher) Sent() (uint64, error) {
 // run goes round the destinations; after each full round that failed it waits.
 func (p *Publisher) run(ctx context.Context) {
 	defer close(p.done)
-	for i := 0; ctx.Err() == nil; i++ {
-		err := p.connect(ctx, p.cfg.Destinations[i%len(p.cfg.Destinations)])
-		p.mu.Lock()
-		p.err = err
-		p.mu.Unlock()
-		if (i+1)%len(p.cfg.Destinations) != 0 {
-			continue
+	for ctx.Err() == nil {
+		last := p.store.over()
+		for _, d := range p.cfg.Destinations {
+			err := p.connect(ctx, d)
+			p.mu.Lock()
+			p.err = err
+			p.mu.Unlock()
+			if err == nil || ctx.Err() != nil {
+				return
+			}
+		}
+		if last {
+			return
 		}
 		select {
 		case <-time.After(p.cfg.Retry):
+		case <-p.store.ended:
 		case <-ctx.Done():
 		}
 	}
 }
 
-// connect publishes to one collector until it fails.
+// connect publishes to one collector until it fails; nil when it has all.
 func (p *Publisher) connect(ctx context.Context, addr string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err
@@ -109,17 +123,17 @@ func (p *Publisher) connect(ctx context.Context, addr string) error {
 	if err != nil {
 		return err
 	}
-	failed := make(chan error, 1)
-	go p.drain(cs, failed)
-	return p.feed(ctx, cs, failed)
+	go p.drain(cs, end)
+	return p.feed(ctx, cs)
 }
 
 // drain reads and ignores replies: collectors answer every message, each with
-// a type of its own, and an unread reply would stall the stream.
-func (p *Publisher) drain(cs grpc.ClientStream, failed chan<- error) {
+// a type of its own, and an unread reply would stall the stream. What ends the
+// stream is the cause of its end.
+func (p *Publisher) drain(cs grpc.ClientStream, end context.CancelCauseFunc) {
 	for {
 		if err := cs.RecvMsg(new(emptypb.Empty)); err != nil {
-			failed <- err
+			end(err)
 			return
 		}
 	}
@@ -144,7 +158,7 @@ func (d dialStream) Send(r *pb.SubscribeResponse) error {
 }
 
 // feed sends samples as they come.
-func (p *Publisher) feed(ctx context.Context, cs grpc.ClientStream, failed <-chan error) error {
+func (p *Publisher) feed(ctx context.Context, cs grpc.ClientStream) error {
 	list := &pb.SubscriptionList{Encoding: p.cfg.Encoding, Prefix: &pb.Path{Target: p.cfg.Target}}
 	for _, path := range p.cfg.Paths {
 		sub := &pb.Subscription{Path: path, Mode: pb.SubscriptionMode_SAMPLE, SampleInterval: uint64(p.cfg.Every / clock.Nanosecond)}
@@ -160,19 +174,26 @@ func (p *Publisher) feed(ctx context.Context, cs grpc.ClientStream, failed <-cha
 	m := p.store.attach()
 	defer p.store.detach(m)
 	for {
-		if v, gaps := m.take(); v != nil {
-			if err := st.sample(v, gaps); err != nil {
-				return err
-			}
-			continue
+		v, gaps, err := m.next(ctx, p.store)
+		if err != nil {
+			return context.Cause(ctx)
 		}
-		select {
-		case <-m.wake:
-		case err := <-failed:
+		if v == nil {
+			cs.CloseSend() //nolint:errcheck // a broken stream shows on its other side
+			<-ctx.Done()
+			return farewell(context.Cause(ctx))
+		}
+		if err := st.sample(v, gaps); err != nil {
 			return err
-		case <-ctx.Done():
-			cs.CloseSend() //nolint:errcheck // the connection goes with it
-			return ctx.Err()
 		}
 	}
+}
+
+// farewell is how a collector answered the end of a stream: whatever it says of
+// its own, it has read to there.
+func farewell(err error) error {
+	if status.Code(err) == codes.Unknown && !errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }

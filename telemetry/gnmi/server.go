@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"time"
 
 	pb "github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc"
@@ -28,6 +29,18 @@ var encodings = []pb.Encoding{pb.Encoding_JSON_IETF, pb.Encoding_JSON, pb.Encodi
 // writeBuffer holds what a stream may send before its client has to say that it
 // took some: one write to the network instead of two or three.
 const writeBuffer = 128 << 10
+
+// lastWords bounds how long the end of a run waits for who reads its counters
+// to take the last sample.
+const lastWords = 2 * time.Second
+
+// Stop ends a server of s: streams get the last sample first.
+func Stop(g *grpc.Server, s *Store) {
+	s.End()
+	t := time.AfterFunc(lastWords, g.Stop)
+	defer t.Stop()
+	g.GracefulStop()
+}
 
 // Serve answers on a listener until the returned server is stopped.
 func Serve(l net.Listener, s *Store) *grpc.Server {
@@ -166,13 +179,19 @@ func (st *stream) sync() error {
 
 // poll answers each poll with the latest sample.
 func (st *stream) poll(s *Store) error {
+	asked, failed := make(chan *pb.SubscribeRequest), make(chan error, 1)
+	go st.listen(asked, failed)
 	for {
-		r, err := st.srv.Recv()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
+		var r *pb.SubscribeRequest
+		select {
+		case r = <-asked:
+		case err := <-failed:
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
 			return err
+		case <-s.ended:
+			return nil
 		}
 		if r.GetPoll() == nil {
 			return status.Error(codes.InvalidArgument, "a POLL subscription takes only polls")
@@ -183,20 +202,31 @@ func (st *stream) poll(s *Store) error {
 	}
 }
 
-// follow sends samples as they come, until the client goes.
+// listen hands on what the client asks.
+func (st *stream) listen(asked chan<- *pb.SubscribeRequest, failed chan<- error) {
+	for {
+		r, err := st.srv.Recv()
+		if err != nil {
+			failed <- err
+			return
+		}
+		select {
+		case asked <- r:
+		case <-st.srv.Context().Done(): // ended with the call
+			return
+		}
+	}
+}
+
+// follow sends samples as they come, until the client goes or none follows.
 func (st *stream) follow(s *Store) error {
 	m := s.attach()
 	defer s.detach(m)
 	synced := false
 	for {
-		v, gaps := m.take()
-		if v == nil {
-			select {
-			case <-m.wake:
-				continue
-			case <-st.srv.Context().Done():
-				return nil
-			}
+		v, gaps, err := m.next(st.srv.Context(), s)
+		if v == nil || err != nil {
+			return nil // no sample follows, or nobody reads
 		}
 		if err := st.sample(v, gaps); err != nil {
 			return err

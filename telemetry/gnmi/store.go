@@ -7,6 +7,7 @@
 package gnmi
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -27,6 +28,9 @@ type Store struct {
 	top     []int64 // largest value so far, by mark
 	user    []int64 // since ClearUser
 	streams map[*mailbox]struct{}
+
+	ended chan struct{}
+	once  sync.Once
 }
 
 // View is one sample of one switch, immutable. What answers are made of is
@@ -45,7 +49,20 @@ type View struct {
 
 // NewStore returns the store of a switch; it is empty until the first Publish.
 func NewStore(device string, tm otlp.TimeMap) *Store {
-	return &Store{Device: device, time: tm, streams: map[*mailbox]struct{}{}}
+	return &Store{Device: device, time: tm, streams: map[*mailbox]struct{}{}, ended: make(chan struct{})}
+}
+
+// End says that no sample follows: streams end when they have sent the last one.
+func (s *Store) End() { s.once.Do(func() { close(s.ended) }) }
+
+// over tells whether no sample follows.
+func (s *Store) over() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // Publish takes the device's values out of a sample and wakes the streams. A
@@ -119,6 +136,22 @@ func (s *Store) detach(m *mailbox) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.streams, m)
+}
+
+// next waits for a sample that the stream has not sent; nil once none follows.
+func (m *mailbox) next(ctx context.Context, s *Store) (v *View, gaps uint64, err error) {
+	for {
+		last := s.over()
+		if v, gaps = m.take(); v != nil || last {
+			return v, gaps, nil
+		}
+		select {
+		case <-m.wake:
+		case <-s.ended:
+		case <-ctx.Done():
+			return nil, 0, ctx.Err()
+		}
+	}
 }
 
 // mailbox holds the latest sample that a stream has not sent.
