@@ -20,24 +20,34 @@ const (
 
 func cores() int { return runtime.GOMAXPROCS(0) }
 
+// keep has the run keep what it tells where it is saved on its way, and decides
+// when something is due as the options ask.
+func (f *Fabric) keep(o *Options) {
+	if o.Sample != nil {
+		f.told.when[whenSamples] = o.Sampler
+	}
+	if f.told.keep = len(o.Stops) > 0; f.told.keep && o.Records == nil {
+		o.Records = func([]record.Record) {}
+	}
+}
+
 // observer returns the engine's hook for deadlocks, progress, records and
 // samples.
 func (f *Fabric) observer(o *Options) func(clock.Time, uint64) {
-	last, batches, looks := time.Now(), Batches(f.Plan), Looks(f.Plan)
-	useless := o.Records == nil && len(o.Stops) == 0 // what is saved has its records with it
+	last, looks, batches, samples := time.Now(), f.told.when[whenLooks], f.told.when[whenBatches], f.told.when[whenSamples]
 	return func(start clock.Time, n uint64) {
 		if t, ok := looks.Due(start); ok {
 			f.look(t)
-			if useless && looks.Count%forgetEvery == 0 {
+			if o.Records == nil && looks.Count%forgetEvery == 0 {
 				f.forget()
 			}
 		}
 		cut := looks.Next()
-		if o.Sample != nil {
-			if t, ok := o.Sampler.Due(start); ok {
+		if o.Sample != nil || f.told.keep { // who restores what is saved may sample
+			if t, ok := samples.Due(start); ok && o.Sample != nil {
 				o.Sample(t, f)
 			}
-			cut = min(cut, o.Sampler.Next())
+			cut = min(cut, samples.Next())
 		}
 		if o.Records != nil {
 			if _, ok := batches.Due(start); ok {
@@ -91,6 +101,7 @@ func (f *Fabric) drain(o *Options) {
 	if f.rec = f.TakeRecords(f.rec[:0]); len(f.rec) == 0 {
 		return
 	}
+	f.told.add(f.rec)
 	o.Records(f.rec)
 }
 

@@ -18,12 +18,12 @@ import (
 
 // A saved fabric is a magic, the length of what follows, its SHA-256, and a
 // zstd stream of: version, plan hash, the resolved fabric file, the instant,
-// windows executed, then each device's name and state. Everything is bounded
-// and checked before use.
+// windows executed, each device's name and state, then what the run had told and
+// the deadlocks it had found. Everything is bounded and checked before use.
 
 const (
 	saveMagic   = "ROCEMU\x00\x01"
-	saveVersion = 2
+	saveVersion = 3
 	maxSaved    = 1 << 34 // bytes, unpacked
 )
 
@@ -34,6 +34,8 @@ type Saved struct {
 	Hash    [32]byte // of the plan that ran
 	Text    []byte   // its resolved fabric file
 	devices []savedDevice
+	told    []byte
+	dead    []byte
 }
 
 type savedDevice struct {
@@ -49,6 +51,10 @@ func (f *Fabric) Save() *Saved {
 		f.Engine.SnapshotDevice(d, &w)
 		s.devices = append(s.devices, savedDevice{f.Plan.Devices[d].Name, w.B})
 	}
+	var told, dead snap.Writer
+	f.told.save(&told)
+	f.dead.save(&dead)
+	s.told, s.dead = told.B, dead.B
 	return s
 }
 
@@ -76,7 +82,12 @@ func (f *Fabric) Restore(s *Saved) error {
 		}
 	}
 	f.Engine.SetClock(s.At, s.Windows)
-	return nil
+	r := &snap.Reader{B: s.told}
+	f.told.restore(r, s.At)
+	if r.Err != nil {
+		return fmt.Errorf("saved fabric: %w", r.Err)
+	}
+	return f.dead.restore(&snap.Reader{B: s.dead})
 }
 
 // Plan resolves the fabric file that was saved.
@@ -107,6 +118,8 @@ func (s *Saved) WriteTo(w io.Writer) (int64, error) {
 		b.String(s.devices[i].name)
 		b.Bytes(s.devices[i].state)
 	}
+	b.Bytes(s.told)
+	b.Bytes(s.dead)
 	z, err := zstd.NewWriter(nil)
 	if err != nil {
 		return 0, err
@@ -166,6 +179,7 @@ func decodeSaved(raw []byte) (*Saved, error) {
 			break
 		}
 	}
+	s.told, s.dead = b.Bytes(), b.Bytes()
 	if b.Err != nil {
 		return nil, fmt.Errorf("saved fabric: %w", b.Err)
 	}

@@ -100,6 +100,7 @@ type Fabric struct {
 	unsorted []record.Record // of sortRecords
 	dead     *Deadlocks
 	waits    *fabric.Waiting
+	told     told
 }
 
 // Build makes the actors of the hosted devices and the engine over them. A nil
@@ -141,7 +142,7 @@ func Build(plan *topology.Plan, hosted func(dev int32) bool, workers int) (*Fabr
 	if len(plan.Devices) >= hugeDevices {
 		mem.Huge()
 	}
-	f.dead, f.waits = NewDeadlocks(plan), f.waiting()
+	f.dead, f.waits, f.told = NewDeadlocks(plan), f.waiting(), newTold(plan)
 	for i := range plan.Faults {
 		if err := f.Schedule(&plan.Faults[i], int32(i)); err != nil {
 			e.Close()
@@ -273,8 +274,14 @@ func Run(ctx context.Context, plan *topology.Plan, o Options) (*report.Result, e
 	}
 	defer f.Engine.Close()
 	gc.built()
+	f.keep(&o)
 	if o.OnBuild != nil {
 		if err := o.OnBuild(f); err != nil {
+			return nil, err
+		}
+	}
+	if o.Records != nil {
+		if err := f.told.again(o.Records); err != nil {
 			return nil, err
 		}
 	}

@@ -72,6 +72,7 @@ func watch(plan *topology.Plan, o *sim.Options, out bool, f *runFlags) (*watcher
 		}
 		if w.split != nil {
 			w.taps = w.split.Tap(f)
+			w.split.Since(f.Engine.Now())
 		}
 		return err
 	}

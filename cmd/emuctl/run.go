@@ -26,7 +26,7 @@ type runFlags struct {
 	Chaos     *uint64  `flag:"chaos" help:"draw faults from this seed, heal them, and demand that everything completes"`
 	Pcap      []string `flag:"pcap" help:"capture a port: DEVICE:PORT=FILE (repeatable)"`
 	SaveAt    []string `flag:"save-at" help:"save the whole fabric at a virtual time: TIME=FILE (repeatable)"`
-	Restore   string   `flag:"restore" help:"go on from a saved fabric; without FILE its own text, --set asks what if. Deadlocks, chains and series are told from there on"`
+	Restore   string   `flag:"restore" help:"go on from a saved fabric; without FILE its own text, --set asks what if. The result and events are of the whole run; series, splits, captures and exports of counters begin there"`
 	Metrics   string   `flag:"metrics" help:"serve a Prometheus endpoint at HOST:PORT while the run lasts"`
 	GNMI      string   `flag:"gnmi" help:"serve gNMI at HOST:PORT and the ports after it, a switch each, while the run lasts"`
 	Dialout   string   `flag:"dialout" help:"have each switch publish its counters to a gNMI dial-out listener: HOST:PORT as gnmic listen and telegraf take it, sonic:HOST:PORT by SONiC's method"`

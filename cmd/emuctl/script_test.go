@@ -30,7 +30,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("EXAMPLES", examples)
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "same": same, "eventually": eventually},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "same": same, "equal": equal, "eventually": eventually},
 	})
 }
 

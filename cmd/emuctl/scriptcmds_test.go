@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -51,4 +53,16 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("never %q:\n%s%s", args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+}
+
+// equal compares two results in all but what they cost: equal A.json B.json.
+func equal(ts *testscript.TestScript, neg bool, args []string) {
+	var r [2]map[string]any
+	for i := range r {
+		ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[i])), &r[i]))
+		delete(r[i], "engine")
+	}
+	if d := cmp.Diff(r[0], r[1]); (d == "") == neg {
+		ts.Fatalf("%s and %s:\n%s", args[0], args[1], d)
+	}
 }

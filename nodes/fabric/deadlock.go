@@ -256,11 +256,21 @@ func (w *DeadlockWatch) Look() (fresh []Deadlock) {
 		return nil
 	}
 	for _, d := range Deadlocks(w.plan, w.waits) {
-		key := fmt.Sprint(d.At, strings.Join(d.Names(w.plan), " "))
-		if !w.seen[key] {
+		if key := w.key(&d); !w.seen[key] {
 			w.seen[key] = true
 			fresh = append(fresh, d)
 		}
 	}
 	return fresh
+}
+
+// Known are deadlocks that were returned before.
+func (w *DeadlockWatch) Known(ds []Deadlock) {
+	for i := range ds {
+		w.seen[w.key(&ds[i])] = true
+	}
+}
+
+func (w *DeadlockWatch) key(d *Deadlock) string {
+	return fmt.Sprint(d.At, strings.Join(d.Names(w.plan), " "))
 }

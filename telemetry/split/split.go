@@ -72,6 +72,7 @@ type Watcher struct {
 	cables []cable
 	first  []int32 // by device: the number of its first cable
 	pauses map[place][]interval
+	since  clock.Time // frames before it were not seen
 }
 
 type end struct{ rnic, qpn uint32 }
@@ -165,6 +166,10 @@ func (p *pair) troubled(r *record.Record) {
 	}
 }
 
+// Since says that what happened before t was not seen: a fabric that was saved
+// then goes on. Flows that began before have no split.
+func (w *Watcher) Since(t clock.Time) { w.since = t }
+
 // Finish walks every watched flow whose requests all completed.
 func (w *Watcher) Finish(done []sim.Sample) []Split {
 	spans := map[int32]interval{}
@@ -178,7 +183,7 @@ func (w *Watcher) Finish(done []sim.Sample) []Split {
 	var out []Split
 	for _, p := range w.list {
 		iv, ok := spans[p.flow]
-		if !ok {
+		if !ok || iv.from < w.since {
 			continue
 		}
 		w.order(p)
