@@ -197,14 +197,15 @@ func (f *Fabric) Schedule(ft *topology.Fault, index int32) error {
 // processor's caches of pages.
 const hugeDevices = 512
 
-// batchWindows is the span of the records that are handed over together, in
-// windows; also the most windows that are run without a look from outside.
+// batchWindows is the most windows that are run without a look from outside.
 const batchWindows = 64
 
-// Batches is when records are handed over. Its instants depend on the plan
-// alone: a record may be stamped with an instant that lies before the one at
-// which it is made, and its place among others must be the same in every run.
-func Batches(p *topology.Plan) *Sampler { return Every(batchWindows * p.Window) }
+// Batches is when records are handed over: every 64 windows of the longest span
+// that the fabric allows, whatever run.window is. What a device keeps between two
+// of them is bounded, and a record may be stamped with an instant that lies before
+// the one at which it is made: which records there are, and their order, must be
+// the same in every run.
+func Batches(p *topology.Plan) *Sampler { return Every(16 * p.Settle) }
 
 // maxStride bounds the same in virtual time.
 const maxStride = 10 * clock.Millisecond
