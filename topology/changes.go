@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,8 +13,10 @@ import (
 // Changes of settings at a virtual time (`changes:` in a file, `emuctl set`).
 // A change is a fault of kind "set": its target is the path of a setting, its
 // parameter `to` the value. What is in force at an instant is the fabric file
-// with the values of all changes that are active laid on it, in name order, as
-// --set does: so the end of a change brings back exactly what was there.
+// with the values of all changes that are active laid on it, in order of start,
+// as --set does: of changes of one setting the last to start is in force, of those
+// that start together the last in the list, and the end of a change brings back
+// exactly what would be there without it.
 
 // SetKind is the fault kind of a change of settings.
 const SetKind = "set"
@@ -184,14 +187,14 @@ func (p *Plan) Variant(sets []string) (*Plan, error) {
 // Timeline is what is in force when, as the changes of a run have it.
 type Timeline struct {
 	base   *Plan
-	all    []change // by (name, index)
+	all    []change // by (start, index)
 	stages []stage  // by time
 	cache  map[string]*Plan
 }
 
 type change struct {
 	index     int32
-	name, set string
+	set       string
 	at, until clock.Time
 }
 
@@ -215,18 +218,13 @@ func (t *Timeline) Add(f *Fault, index int32) error {
 }
 
 func (t *Timeline) insert(f *Fault, index int32) {
-	c := change{index: index, name: f.Name, set: f.Target + "=" + f.Params["to"], at: f.At, until: clock.Never}
+	c := change{index: index, set: f.Target + "=" + f.Params["to"], at: f.At, until: clock.Never}
 	if f.For > 0 {
 		c.until = f.At.Add(f.For)
 	}
 	t.all = slices.DeleteFunc(t.all, func(x change) bool { return x.index == index })
 	t.all = append(t.all, c)
-	slices.SortFunc(t.all, func(a, b change) int {
-		if a.name != b.name {
-			return strings.Compare(a.name, b.name)
-		}
-		return int(a.index - b.index)
-	})
+	slices.SortFunc(t.all, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index)) })
 }
 
 // End lets a change end at an instant, at its start if that lies behind it.
@@ -312,7 +310,7 @@ func ParseSet(s string) (*Fault, error) {
 // changeSpec is an item of `changes`.
 func changeSpec() *spec {
 	s := mapOf(key("name", sText, "name of the change"), key("set", sText, "path of a switch or RNIC setting"),
-		key("to", &spec{kind: kText, orSeq: seqOf(sText)}, "value"), key("at", sDuration, "start"), key("for", sDuration, "length"))
+		key("to", &spec{kind: kText, orSeq: seqOf(sText)}, "value"), key("at", sDuration, "start; of changes of one setting the last to start is in force"), key("for", sDuration, "length; at its end what is there without the change is back"))
 	s.orScalar = sExpr
 	return s
 }
