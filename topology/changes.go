@@ -132,7 +132,11 @@ func (p *Plan) trySet(set string) Errors {
 	if len(errs) == 0 {
 		c := &checker{}
 		c.check(root, fileSpec(), "")
-		errs = c.errs
+		for _, e := range c.errs { // those of the file are told elsewhere
+			if strings.HasPrefix(e.File, "--set ") {
+				errs = append(errs, e)
+			}
+		}
 	}
 	return errs
 }
@@ -326,6 +330,9 @@ func (r *resolver) readChange(n *node, field string) (*Fault, bool) {
 		path, val, _ := strings.Cut(set, "=")
 		f, errs = parseFaultText(SetKind + " " + path + " to=" + val + " " + rest)
 	case nMap:
+		if n.maimed() {
+			return nil, false
+		}
 		kv := [][2]string{{"kind", SetKind}}
 		for _, e := range n.keys {
 			switch k := e.key; {

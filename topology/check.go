@@ -18,13 +18,17 @@ func (c *checker) fail(n *node, field, value, msg, hint string) {
 
 // prune makes a bad value absent, so that later stages meet only values that
 // parse and can go on to find other mistakes.
-func (n *node) prune() { n.kind, n.keys, n.items = nNull, nil, nil }
+func (n *node) prune() { n.kind, n.keys, n.items, n.pruned = nNull, nil, nil, true }
+
+// maimed says whether a mistake was pruned from a mapping's values.
+func (n *node) maimed() bool {
+	return slices.ContainsFunc(n.keys, func(e entry) bool { return e.val.pruned })
+}
 
 // check walks a value.
 func (c *checker) check(n *node, s *spec, field string) {
 	if n.kind == nNull && s.kind != kAny {
-		switch s.kind {
-		case kMap, kSeq: // "leaf:" with nothing below says nothing
+		if n.pruned || s.kind == kMap || s.kind == kSeq { // "leaf:" with nothing below says nothing
 			return
 		}
 		c.fail(n, field, "", "has no value; must be "+s.describe(), "")

@@ -41,8 +41,11 @@ func (r *resolver) contradict(at *node, field, msg, hint string, all ...said) {
 	r.fail(at, r.place(x, join(field, x.key)), x.text, msg+r.origins(others...), hint)
 }
 
-// origins says where settings come from.
+// origins says where settings come from, nothing where there are none.
 func (r *resolver) origins(all ...said) string {
+	if len(all) == 0 {
+		return ""
+	}
 	texts := make([]string, len(all))
 	for i := range all {
 		texts[i] = r.originOf(&all[i])

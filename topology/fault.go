@@ -101,7 +101,7 @@ func buildFault(kv [][2]string) (*Fault, []*faultErr) {
 			errs = append(errs, e)
 		}
 	}
-	if len(kind.need) > 0 && !slices.ContainsFunc(kind.need, func(k string) bool { return f.Params[k] != "" }) {
+	if len(kind.need) > 0 && !slices.ContainsFunc(kind.need, func(k string) bool { return seen[k] || f.Params[k] != "" }) {
 		bad(kind.need[0], "", "missing for "+kind.name+": give "+strings.Join(kind.need, " or "), "")
 	}
 	if f.Target == "" {
@@ -143,9 +143,12 @@ func (f *Fault) assign(kind *faultKind, k, v string) *faultErr {
 			return e
 		}
 		d, _ := ParseDuration(v)
-		if k == "at" {
+		switch {
+		case k == "at":
 			f.At, f.NoAt = clock.Time(d), false
-		} else {
+		case d == 0:
+			return &faultErr{k, v, "must be above 0; left out, it lasts to the end", ""}
+		default:
 			f.For = d
 		}
 		return nil

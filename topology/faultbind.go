@@ -241,6 +241,9 @@ func (r *resolver) readFault(n *node, field string) (*Fault, bool) {
 	case nScalar:
 		f, errs = parseFaultText(n.text)
 	case nMap:
+		if n.maimed() {
+			return nil, false
+		}
 		if !n.has("name") {
 			r.fail(n, field+".name", "", "a fault written as a mapping needs a name", "")
 		}

@@ -35,6 +35,7 @@ type node struct {
 	text      string
 	keys      []entry // nMap, in file order
 	items     []*node // nSeq
+	pruned    bool    // a mistake that has been told stood here
 }
 
 // entry is a key of a mapping.

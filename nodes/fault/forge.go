@@ -16,9 +16,13 @@ const maxForged = 1 << 20
 // the target RNIC.
 func (p *params) forge(s *Spec) *Forged {
 	out := &Forged{Count: p.num("count", 1, maxForged, max(p.f.Count, 1)), Interval: p.dur("interval", clock.Microsecond)}
-	if out.Count > maxForged || out.Interval <= 0 {
-		p.fail("count", fmt.Sprintf("must be 1 to %d frames with an interval above 0", maxForged))
-		out.Count, out.Interval = 1, clock.Microsecond
+	if out.Count > maxForged {
+		p.fail("count", fmt.Sprintf("must be at most %d frames", maxForged))
+		out.Count = 1
+	}
+	if out.Interval <= 0 {
+		p.fail("interval", "must be above 0, from one forged frame to the next; left out it is 1us")
+		out.Interval = clock.Microsecond
 	}
 	if out.Interval > clock.Duration(maxTime)/clock.Duration(out.Count) {
 		p.fail("interval", fmt.Sprintf("count times interval must be at most %v", maxTime))

@@ -22,7 +22,11 @@ type params struct {
 }
 
 func (p *params) fail(name, allowed string) {
-	p.errs = append(p.errs, fmt.Errorf("%s: fault %s: %s=%q: %s", p.f.Pos, p.f.Name, name, p.f.Params[name], allowed))
+	value := p.f.Params[name]
+	if name == "count" { // no kind's own
+		value = strconv.FormatInt(p.f.Count, 10)
+	}
+	p.errs = append(p.errs, fmt.Errorf("%s: fault %s: %s=%q: %s", p.f.Pos, p.f.Name, name, value, allowed))
 }
 
 func (p *params) get(name string) (string, bool) {
