@@ -105,8 +105,8 @@ func Merge(parts []*Part, meta *Meta, end End, eng Engine, digest string) *Resul
 		r.Faults = map[string]*FaultResult{}
 	}
 	addDevices(r, parts)
-	r.neverBegan()
 	mergeFlows(r, parts, end.At)
+	r.lateFaults()
 	for i := range r.Findings {
 		if r.Findings[i].Code == CodeInvariant {
 			r.Raise(Failed, r.Findings[i].Text)
@@ -188,22 +188,6 @@ func byReason(drops *[NumReasons]uint64) map[string]uint64 {
 		}
 	}
 	return out
-}
-
-// CodeFaultNeverBegan is the finding of a fault planned for after the end.
-const CodeFaultNeverBegan = "fault-never-began"
-
-// neverBegan remarks on the faults that the run did not live to see.
-func (r *Result) neverBegan() {
-	for name, f := range r.Faults {
-		if f.AtNS > r.VirtualNS && f.Hits == 0 {
-			r.Findings = append(r.Findings, Finding{
-				Code: CodeFaultNeverBegan, Where: name,
-				Text: fmt.Sprintf("%s %s was to begin at %s, but the run ended at %s: plan it earlier, or let the run go on with run.until", f.Kind, f.Target, Span(f.AtNS), Span(r.VirtualNS)),
-			})
-		}
-	}
-	SortFindings(r.Findings)
 }
 
 // SortFindings puts findings into their order of output.

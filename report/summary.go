@@ -255,9 +255,11 @@ func faults(r *Result) string {
 	for _, n := range sortedKeys(r.Faults) {
 		f := r.Faults[n]
 		what := fmt.Sprintf("%d hits", f.Hits)
-		switch {
-		case f.AtNS > r.VirtualNS && f.Hits == 0:
+		switch last, late := r.afterWork(f); {
+		case r.neverBegan(f):
 			what = "never began, the run had ended"
+		case late:
+			what = fmt.Sprintf("0 hits, it began after the last request had ended at %v", last)
 		case f.Kind == "pause-storm":
 			what = fmt.Sprintf("%d XOFF frames sent", f.Hits)
 		case !CountsHits(f.Kind):
