@@ -16,7 +16,7 @@ func WriteCSV(w io.Writer, axes []Axis, points []Point) error {
 			head = append(head, a.Path)
 		}
 	}
-	head = append(head, "seed", "verdict", "goodput_bps", "fct_p50_ns", "fct_p99_ns", "pause_share", "pfc_pause_frames", "ecn_marked_frames", "dropped_frames",
+	head = append(head, "seed", "verdict", "goodput_bps", "fct_p50_ns", "fct_p99_ns", "completion_ns", "pause_share", "pfc_pause_frames", "ecn_marked_frames", "dropped_frames",
 		"retransmitted_packets", "failed_flows", "headroom_watermark_bytes", "shared_watermark_bytes", "queue_watermark_bytes", "virtual_ns", "pareto", "best", "digest")
 	if err := c.Write(head); err != nil {
 		return err
@@ -34,7 +34,7 @@ func WriteCSV(w io.Writer, axes []Axis, points []Point) error {
 					row = append(row, v)
 				}
 			}
-			row = append(row, u(p.Runs[k].Seed), m.Verdict, d(m.GoodputBP), ns(int64(m.P50)), ns(int64(m.P99)), strconv.FormatFloat(m.PauseShare, 'g', 6, 64),
+			row = append(row, u(p.Runs[k].Seed), m.Verdict, d(m.GoodputBP), ns(int64(m.P50)), ns(int64(m.P99)), ns(int64(m.Completion)), strconv.FormatFloat(m.PauseShare, 'g', 6, 64),
 				u(m.Pauses), u(m.Marks), u(m.Drops), u(m.Resent), d(m.Failed), d(m.Headroom), d(m.Shared), d(m.Queue), ns(int64(m.VirtualNS)),
 				strconv.FormatBool(p.Front), strconv.FormatBool(p.Best), m.Digest)
 			if err := c.Write(row); err != nil {

@@ -16,10 +16,12 @@ const (
 	LowestP99      Goal = "lowest-p99"
 	HighestGoodput Goal = "highest-goodput"
 	LeastPause     Goal = "least-pause"
+	// ShortestCompletion is of the workload as a whole, [Metrics.Completion].
+	ShortestCompletion Goal = "shortest-completion"
 )
 
 // Goals are the words that --goal takes.
-var Goals = []Goal{SmallestBuffer, LowestP99, HighestGoodput, LeastPause}
+var Goals = []Goal{SmallestBuffer, LowestP99, HighestGoodput, LeastPause, ShortestCompletion}
 
 // ParseGoal checks a word; "" is no goal.
 func ParseGoal(s string) (Goal, error) {
@@ -125,6 +127,8 @@ func better(a, b *Point, goal Goal, mem int) int {
 		return cmp.Or(loss, good, p99)
 	case LeastPause:
 		return cmp.Or(loss, cmp.Compare(a.Pause.Mean, b.Pause.Mean), p99, good)
+	case ShortestCompletion:
+		return cmp.Or(loss, cmp.Compare(a.Completion.Mean, b.Completion.Mean), p99, good)
 	}
 	return cmp.Or(loss, p99, good)
 }

@@ -31,17 +31,18 @@ type Point struct {
 	Invalid string `json:"invalid,omitempty"`
 	Note    string `json:"note,omitempty"`
 	// Over the seeds: spreads, sums and maxima.
-	Goodput  Spread `json:"goodput_bps"`
-	P50      Spread `json:"fct_p50_ns"`
-	P99      Spread `json:"fct_p99_ns"`
-	Pause    Spread `json:"pause_share"`
-	Marks    uint64 `json:"ecn_marked_frames"`
-	Drops    uint64 `json:"dropped_frames"`
-	Resent   uint64 `json:"retransmitted_packets"`
-	Headroom int64  `json:"headroom_watermark_bytes"`
-	Queue    int64  `json:"queue_watermark_bytes"`
-	Front    bool   `json:"pareto"`
-	Best     bool   `json:"best"` // for the goal
+	Goodput    Spread `json:"goodput_bps"`
+	P50        Spread `json:"fct_p50_ns"`
+	P99        Spread `json:"fct_p99_ns"`
+	Completion Spread `json:"completion_ns"`
+	Pause      Spread `json:"pause_share"`
+	Marks      uint64 `json:"ecn_marked_frames"`
+	Drops      uint64 `json:"dropped_frames"`
+	Resent     uint64 `json:"retransmitted_packets"`
+	Headroom   int64  `json:"headroom_watermark_bytes"`
+	Queue      int64  `json:"queue_watermark_bytes"`
+	Front      bool   `json:"pareto"`
+	Best       bool   `json:"best"` // for the goal
 }
 
 // Grid is a sweep: every combination of the axes' values, under each seed.

@@ -22,6 +22,9 @@ type Metrics struct {
 	GoodputBP int64     `json:"goodput_bps"` // payload of completed requests over the run's virtual time
 	P50       report.NS `json:"fct_p50_ns"`  // over all successful requests
 	P99       report.NS `json:"fct_p99_ns"`
+	// Completion is the longest span from the first start of a workload line to
+	// its last end: of a collective, from its first step to its last.
+	Completion report.NS `json:"completion_ns"`
 	// PauseShare is the time that senders stood paused, over (sending ends ×
 	// virtual time): ends are the RNICs and the switch ports of lossless
 	// classes.
@@ -64,6 +67,7 @@ func Simulate(ctx context.Context, plan *topology.Plan) (Metrics, error) {
 		m.GoodputBP = int64(float64(res.Totals.Bytes) * 8e12 / float64(s))
 	}
 	m.fct(plan, f.Samples(clock.Time(res.VirtualNS)))
+	m.completion(plan, res)
 	m.switches(res)
 	m.margin(plan, res)
 	return m, nil
@@ -82,6 +86,32 @@ func (m *Metrics) fct(plan *topology.Plan, s []sim.Sample) {
 	}
 	slices.Sort(d)
 	m.P50, m.P99 = report.NS(d[(len(d)*50+99)/100-1]), report.NS(d[(len(d)*99+99)/100-1])
+}
+
+// Ends says whether a workload line has an end: a run of a plan without any has
+// no [Metrics.Completion].
+func Ends(plan *topology.Plan) bool {
+	for i := range plan.Lines {
+		if ends(plan, &plan.Lines[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func ends(plan *topology.Plan, l *topology.Line) bool {
+	return len(l.Flows) > 0 && !slices.ContainsFunc(l.Flows, func(id int32) bool { return plan.Flows[id].Count < 0 })
+}
+
+// completion finds the line that took longest; those that go on for ever and
+// those that did not come to their end have no span.
+func (m *Metrics) completion(plan *topology.Plan, res *report.Result) {
+	for i := range plan.Lines {
+		l := res.Flows[plan.Lines[i].Name]
+		if ends(plan, &plan.Lines[i]) && l.Completed+l.Failed == l.Requests {
+			m.Completion = max(m.Completion, l.LastEndNS-l.FirstStartNS)
+		}
+	}
 }
 
 // switches adds up pauses and finds the watermarks.
@@ -174,6 +204,7 @@ func (p *Point) summarise() {
 	p.Goodput = spread(p.Runs, func(m *Metrics) float64 { return float64(m.GoodputBP) })
 	p.P50 = spread(p.Runs, func(m *Metrics) float64 { return float64(m.P50) })
 	p.P99 = spread(p.Runs, func(m *Metrics) float64 { return float64(m.P99) })
+	p.Completion = spread(p.Runs, func(m *Metrics) float64 { return float64(m.Completion) })
 	p.Pause = spread(p.Runs, func(m *Metrics) float64 { return m.PauseShare })
 	p.OK = len(p.Runs) > 0
 	for i := range p.Runs {

@@ -188,7 +188,10 @@ func TestFrontAndGoals(t *testing.T) {
 		p("3MB", 99, 1, 0, 0, false),    // did not finish
 		p("4MB", 11, 45, 0.01, 0, true), // best goodput without loss, least pause
 	}
-	for goal, best := range map[Goal]int{SmallestBuffer: 1, LowestP99: 2, HighestGoodput: 5, LeastPause: 5} {
+	for i, span := range []float64{1, 300, 200, 100, 1, 150} {
+		points[i].Completion.Mean = span
+	}
+	for goal, best := range map[Goal]int{SmallestBuffer: 1, LowestP99: 2, HighestGoodput: 5, LeastPause: 5, ShortestCompletion: 3} {
 		for i := range points {
 			points[i].Best = false
 		}

@@ -198,6 +198,8 @@ func (t *Tuner) beats(a, b *Trial) bool {
 		return b.Goodput.Mean < a.Goodput.Mean*gain
 	case LeastPause:
 		return a.Pause.Mean < b.Pause.Mean*gain
+	case ShortestCompletion:
+		return a.Completion.Mean < b.Completion.Mean*gain
 	}
 	return a.P99.Mean < b.P99.Mean*gain
 }
@@ -342,6 +344,8 @@ func (t *Tuner) Figure(m *Metrics) float64 {
 		return -float64(m.GoodputBP)
 	case LeastPause:
 		return m.PauseShare
+	case ShortestCompletion:
+		return float64(m.Completion)
 	}
 	return float64(m.P99)
 }

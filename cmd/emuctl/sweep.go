@@ -22,7 +22,7 @@ type sweepFlags struct {
 	fileFlags
 	Vary   []string `flag:"vary" help:"PATH=v1,v2,… or PATH=a..b[:steps]; any path of the file (repeatable: the grid of all)"`
 	Seeds  int      `flag:"seeds" help:"runs a point, from the file's seed upwards"`
-	Goal   string   `flag:"goal" help:"smallest-buffer-without-loss, lowest-p99, highest-goodput or least-pause"`
+	Goal   string   `flag:"goal" help:"smallest-buffer-without-loss, lowest-p99, highest-goodput, least-pause or shortest-completion"`
 	Out    string   `flag:"out,o" help:"directory for sweep.csv, sweep.svg, front.svg and the journal; default NAME-sweep, - for none"`
 	Resume bool     `flag:"resume" help:"take finished runs from the journal in the directory"`
 }
@@ -122,6 +122,9 @@ func (a *app) runSweep(ctx context.Context, files []string, f *sweepFlags) error
 	if err != nil {
 		return err
 	}
+	if goal == sweep.ShortestCompletion && !sweep.Ends(base) {
+		return fmt.Errorf("--goal %s needs a workload line with an end, and all go on for ever", goal)
+	}
 	o := &sweepOut{Name: base.Name, Seeds: f.Seeds, Goal: goal, Axes: g.Axes}
 	dir := f.Out
 	if dir == "" {
@@ -206,7 +209,7 @@ func (a *app) showSweep(o *sweepOut) error {
 	for _, ax := range o.Axes {
 		head = append(head, ax.Path)
 	}
-	t := report.NewTable(append(head, "goodput", "FCT p50", "FCT p99", "paused", "marks", "drops", "headroom", "queue", "note")...)
+	t := report.NewTable(append(head, "goodput", "FCT p50", "FCT p99", "completion", "paused", "marks", "drops", "headroom", "queue", "note")...)
 	for i := range o.Points {
 		if o.Points[i].Invalid == "" {
 			t.AppendRow(sweepRow(&o.Points[i], o.Seeds))
@@ -282,6 +285,6 @@ func sweepRow(p *sweep.Point, seeds int) []any {
 	if seeds > 1 {
 		good += " ± " + report.BitRate(int64(p.Goodput.Half()))
 	}
-	return append(row, good, span(p.P50), span(p.P99), fmt.Sprintf("%.2f %%", 100*p.Pause.Mean), p.Marks, p.Drops,
+	return append(row, good, span(p.P50), span(p.P99), span(p.Completion), fmt.Sprintf("%.2f %%", 100*p.Pause.Mean), p.Marks, p.Drops,
 		report.Bytes(p.Headroom), report.Bytes(p.Queue), p.Note)
 }

@@ -16,7 +16,7 @@ import (
 type tuneFlags struct {
 	fileFlags
 	Scope  string `flag:"scope" help:"whose settings: switches.all, switches.leaf or switches.spine"`
-	Goal   string `flag:"goal" help:"lowest-p99, highest-goodput or least-pause, all under no loss"`
+	Goal   string `flag:"goal" help:"lowest-p99, highest-goodput, least-pause or shortest-completion (of the longest workload line, a collective as a whole), all under no loss"`
 	Seeds  int    `flag:"seeds" help:"runs a setting"`
 	Budget int    `flag:"budget" help:"runs of the search; the final check comes on top"`
 	Write  string `flag:"write" help:"write the recommendation as an overlay file (emuctl run FILE -f THIS)"`
@@ -79,7 +79,7 @@ func (f *tuneFlags) tuner(files []string) (*sweep.Tuner, error) {
 	goal, err := sweep.ParseGoal(f.Goal)
 	switch {
 	case err != nil || goal == sweep.SmallestBuffer || goal == "":
-		return nil, fmt.Errorf("--goal %q: allowed lowest-p99, highest-goodput, least-pause", f.Goal)
+		return nil, fmt.Errorf("--goal %q: allowed lowest-p99, highest-goodput, least-pause, shortest-completion", f.Goal)
 	case len(files) == 0:
 		return nil, fmt.Errorf("no fabric file; `emuctl init` writes one to start from")
 	case f.Seeds < 1 || f.Seeds > 100:
@@ -96,6 +96,9 @@ func (f *tuneFlags) tuner(files []string) (*sweep.Tuner, error) {
 	}
 	if len(plan.Flows) == 0 {
 		return nil, fmt.Errorf("%s: has no workload to tune for", files[0])
+	}
+	if goal == sweep.ShortestCompletion && !sweep.Ends(plan) {
+		return nil, fmt.Errorf("%s: --goal %s needs a workload line with an end, and all go on for ever", files[0], goal)
 	}
 	t.Params, err = sweep.Params(plan, f.Scope)
 	return t, err
@@ -197,6 +200,9 @@ func (o *tuneOut) explain(t *sweep.Tuner, start, before, after *sweep.Trial) {
 	say := func(format string, a ...any) { o.Why = append(o.Why, fmt.Sprintf(format, a...)) }
 	if start.Drops > 0 {
 		say("the file's setting loses %d frames in %d runs; the recommendation loses %d", start.Drops, t.Seeds, after.Drops)
+	}
+	if t.Goal == sweep.ShortestCompletion {
+		say("from first start to last end %s -> %s", report.Span(report.NS(before.Completion.Mean)), report.Span(report.NS(after.Completion.Mean)))
 	}
 	say("FCT p99 %s -> %s, goodput %s -> %s, time paused %.2f %% -> %.2f %%, marks %d -> %d (means over %d fresh seeds)",
 		report.Span(report.NS(before.P99.Mean)), report.Span(report.NS(after.P99.Mean)), report.BitRate(int64(before.Goodput.Mean)), report.BitRate(int64(after.Goodput.Mean)),
