@@ -235,7 +235,7 @@ func portKeys() []keySpec {
 			key("tc_to_pg", indexed(0, 7, tc), "identity when absent"),
 			key("tc_to_queue", indexed(0, 7, tc), "identity when absent"),
 			key("pfc_to_queue", indexed(0, 7, tc), "identity when absent"),
-			key("scheduler", indexed(0, 7, mapOf(key("weight", intOf(1, 255), "DWRR weight")).with("strict")), "per queue")), "classification and scheduling"),
+			key("scheduler", indexed(0, 7, mapOf(key("weight", intOf(1, 255), "DWRR weight; 1 when not given. A turn is as many MTUs as the weight is times the least weight of the port's queues, used or not")).with("strict")), "per queue")), "classification and scheduling"),
 		key("pfc", pfcSpec(), "priority flow control"),
 		key("lossy", lossy, "limit of lossy queues"),
 		key("ecn", ecnSpec(), "marking, for the queues of pfc.priorities or by queue"),
