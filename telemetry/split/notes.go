@@ -70,15 +70,16 @@ func (r *rows[T]) add(v T) (i int32) {
 // leastTable is the size of a table at first, a power of two.
 const leastTable = 64
 
-// number spreads the frames of a queue pair: PSNs of both directions and
-// ordinals of acknowledgements count up side by side.
+// number spreads the frames of a queue pair: those of its two directions count up
+// side by side, by PSN or, acknowledgements, by ordinal, so that every place of a
+// table is taken before one is taken twice.
 func (k *key) number() uint32 {
-	n := k.psn << 2
+	n := k.psn << 1
 	if k.index != 0 {
-		n = k.index<<2 | 1
+		n = k.index << 1
 	}
 	if k.toward {
-		n |= 2
+		n |= 1
 	}
 	return n
 }
