@@ -103,14 +103,20 @@ func ends(plan *topology.Plan, l *topology.Line) bool {
 	return len(l.Flows) > 0 && !slices.ContainsFunc(l.Flows, func(id int32) bool { return plan.Flows[id].Count < 0 })
 }
 
-// completion finds the line that took longest; those that go on for ever and
-// those that did not come to their end have no span.
+// completion finds the line that took longest. Those that go on for ever have no
+// span; one that did not come to its end took the whole run at least, so that a
+// setting is not the better for it.
 func (m *Metrics) completion(plan *topology.Plan, res *report.Result) {
 	for i := range plan.Lines {
-		l := res.Flows[plan.Lines[i].Name]
-		if ends(plan, &plan.Lines[i]) && l.Completed+l.Failed == l.Requests {
-			m.Completion = max(m.Completion, l.LastEndNS-l.FirstStartNS)
+		if !ends(plan, &plan.Lines[i]) {
+			continue
 		}
+		l := res.Flows[plan.Lines[i].Name]
+		end := res.VirtualNS
+		if l.Completed+l.Failed == l.Requests {
+			end = l.LastEndNS
+		}
+		m.Completion = max(m.Completion, end-l.FirstStartNS)
 	}
 }
 

@@ -234,3 +234,23 @@ func TestPictures(t *testing.T) {
 		t.Error("no front")
 	}
 }
+
+// TestCompletionOfWhatDidNotEnd: a line that the run's end cut off took the run.
+func TestCompletionOfWhatDidNotEnd(t *testing.T) {
+	load := fanInLoader(t)
+	var got []Metrics
+	for _, set := range []string{"run.until=20us", "run.until=10ms"} {
+		plan, err := load([]string{set}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Simulate(context.Background(), plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, m)
+	}
+	if cut, whole := got[0].Completion, got[1].Completion; cut != got[0].VirtualNS || whole <= cut || whole >= got[1].VirtualNS {
+		t.Errorf("cut off after %v: %v, whole %v", got[0].VirtualNS, cut, whole)
+	}
+}
