@@ -125,10 +125,15 @@ func TestStalledCollectorOfARun(t *testing.T) {
 	if m := n.Samples; m == nil || m.Made < 10 || m.Exported+m.Dropped != m.Made || m.LastError == "" {
 		t.Errorf("samples %+v", m)
 	}
-	// A loose bound, for a busy machine: with the stall in it the run would take
-	// two seconds longer.
-	if more := r.Engine.WallS - bare.Engine.WallS; more > 1+0.5*bare.Engine.WallS {
-		t.Errorf("the run took %.2f s, without a collector %.2f s", r.Engine.WallS, bare.Engine.WallS)
+	// A loose bound, and three attempts, for a busy machine: with the stall in it
+	// every run would take two seconds longer.
+	late := func() bool { return r.Engine.WallS > 1+1.5*bare.Engine.WallS }
+	for try := 1; late(); try++ {
+		if try == 3 {
+			t.Fatalf("the run took %.2f s, without a collector %.2f s", r.Engine.WallS, bare.Engine.WallS)
+		}
+		again := &stalling{stall: 2 * time.Second, ids: map[string]int{}}
+		bare, r = runJSON(t, file), runJSON(t, file, "--set", "telemetry.otlp="+again.serve(t))
 	}
 	t.Logf("%d spans; %.2f s (%.2f CPU s of the process), without a collector %.2f s (%.2f)",
 		spans, r.Engine.WallS, r.Engine.CPUS, bare.Engine.WallS, bare.Engine.CPUS)

@@ -383,7 +383,7 @@ func TestStopWhilePaused(t *testing.T) {
 	c.await("the step's end", func(r *coord.RunStatus) bool { return r.Virtual > clock.Time(190*clock.Microsecond) })
 	at, err := c.cl.Stop(c.Context(), 0)
 	c.must(err)
-	ctx, cancel := context.WithTimeout(c.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(c.Context(), 2*time.Minute)
 	defer cancel()
 	run, err := c.cl.Wait(ctx, id, nil)
 	c.must(err)
