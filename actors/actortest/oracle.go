@@ -19,21 +19,81 @@ type stream struct {
 // inboxes and no engine, and returns the digest and the number of events. It
 // states the total order a second time, independently.
 func (f *Fabric) Oracle() (actors.Digest, uint64) {
-	o := newOracle(f)
-	for {
+	o := f.OracleTo(clock.Never)
+	return o.Digest, o.Events
+}
+
+// Outcome is what a fabric comes to.
+type Outcome struct {
+	Digest actors.Digest
+	Events uint64
+	End    clock.Time // the stop, or when it has been idle long enough
+	// Leaps are the spans without any event that are longer than two windows:
+	// the instants of the event before and of the event or the end after.
+	Leaps [][2]clock.Time
+}
+
+// OracleTo is Oracle for a fabric that is stopped at an instant.
+func (f *Fabric) OracleTo(stop clock.Time) (x Outcome) {
+	o, last := newOracle(f), clock.Time(0)
+	leap := func(to clock.Time) {
+		if to.Sub(last) > 2*f.Window {
+			x.Leaps = append(x.Leaps, [2]clock.Time{last, to})
+		}
+	}
+	for x.End = stop; ; {
 		d, t := o.earliest()
-		if t == clock.Never {
+		if end := o.worked().Add(f.Config.Settle); end < stop && t >= end && o.quiet() {
+			x.End = end
+		}
+		if t >= x.End {
 			break
 		}
+		leap(t)
+		last = t
 		o.instant(d, t)
 	}
-	var g actors.Digest
-	var n uint64
+	leap(x.End)
 	for i, r := range f.Relays {
-		g.Add(clock.HashString(f.Config.Seed, f.Config.Names[i]), r.chain)
-		n += r.evs
+		x.Digest.Add(clock.HashString(f.Config.Seed, f.Config.Names[i]), r.chain)
+		x.Events += r.evs
 	}
-	return g, n
+	return x
+}
+
+// worked is the instant of the last event.
+func (o *oracle) worked() (t clock.Time) {
+	for _, r := range o.f.Relays {
+		t = max(t, r.work)
+	}
+	return t
+}
+
+// quiet reports whether nothing is to come but disturbances and pauses.
+func (o *oracle) quiet() bool {
+	for d, r := range o.f.Relays {
+		if r.NextOwn() != clock.Never {
+			return false
+		}
+		for _, s := range o.in[d] {
+			if s.works() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// works reports whether the stream has a token.
+func (s *stream) works() bool {
+	for _, l := range [][]wire.Frame{s.fifo, s.late} {
+		for i := range l {
+			if l[i].Kind != wire.KindPFC {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 type oracle struct {

@@ -158,6 +158,13 @@ func head(h timers) clock.Time {
 // Disturb schedules a live fault; the caller tells the engine with Wake.
 func (r *Relay) Disturb(at clock.Time, id uint64) { heap.Push(&r.fault, timer{at, id}) }
 
+// Pending calls f for each disturbance that is to come.
+func (r *Relay) Pending(f func(at clock.Time, id uint64)) {
+	for _, t := range r.fault {
+		f(t.at, t.id)
+	}
+}
+
 // Advance implements actors.Actor.
 func (r *Relay) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st *actors.Status) {
 	if r.Delay > 0 {
