@@ -188,7 +188,7 @@ func (n *Node) coordinate() error {
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
-	c, err := openRaft(raftConfig{name: n.cfg.Name, dir: filepath.Join(n.cfg.Data, "raft"), addr: addr, told: n.cfg.RaftName, tls: n.cfg.RaftTLS, timing: n.cfg.Timing, fleeting: n.cfg.Fleeting, log: n.log}, n.rep)
+	c, err := openRaft(raftConfig{name: n.cfg.Name, dir: filepath.Join(n.cfg.Data, "raft"), addr: addr, told: n.cfg.RaftName, tls: n.cfg.RaftTLS, timing: n.cfg.Timing, fleeting: n.cfg.Fleeting, log: n.log, fatal: n.cfg.Fatal}, n.rep)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,8 @@ type raftConfig struct {
 	timing Timing
 	log    hclog.Logger
 
-	fleeting bool // see Config
+	fleeting bool        // see Config
+	fatal    func(error) // the voter cannot go on; nil = nobody is told
 }
 
 // consensus is one Raft voter.
@@ -127,6 +128,7 @@ func openRaft(c raftConfig, rep *Replica) (*consensus, error) {
 	if err != nil {
 		return nil, err
 	}
+	st.lost = c.fatal
 	logger := c.log.Named("raft")
 	snaps, err := raft.NewFileSnapshotStoreWithLogger(c.dir, 2, logger)
 	if err != nil {

@@ -8,11 +8,17 @@ import (
 
 	"github.com/hashicorp/raft"
 	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
 // store is raft's log and stable store on bbolt: one fsync a batch of entries,
 // none where the ledger ends with the process.
-type store struct{ db *bbolt.DB }
+type store struct {
+	db *bbolt.DB
+	// lost is told when the term or a vote cannot be kept: a voter that goes on
+	// without could vote twice, and raft panics.
+	lost func(error)
+}
 
 var (
 	logBucket  = []byte("log")
@@ -37,7 +43,7 @@ func openStore(path string, sync bool) (*store, error) {
 		db.Close()
 		return nil, fmt.Errorf("raft log %s: %w", path, err)
 	}
-	return &store{db}, nil
+	return &store{db: db}, nil
 }
 
 func (s *store) Close() error { return s.db.Close() }
@@ -136,7 +142,11 @@ func (s *store) DeleteRange(lo, hi uint64) error {
 
 // Set implements raft.StableStore.
 func (s *store) Set(k, v []byte) error {
-	return s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(k, v) })
+	err := s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(k, v) })
+	if err != nil && s.lost != nil && !errors.Is(err, bbolterrors.ErrDatabaseNotOpen) {
+		s.lost(fmt.Errorf("the raft log %s cannot be written: %w", s.db.Path(), err))
+	}
+	return err
 }
 
 // Get implements raft.StableStore.
