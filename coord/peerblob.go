@@ -3,6 +3,7 @@ package coord
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -11,14 +12,21 @@ import (
 // resort of a read, and the only one without an object store.
 type peerBlobs struct{ bus control }
 
+// How long a piece is waited for, twice as long each time: who has nothing does
+// not answer, and a slow disk answers late. Where one piece came from there are
+// the others.
+const (
+	pieceWait  = time.Second
+	firstTries = 2
+	laterTries = 5
+)
+
 // Get asks for a blob piece by piece; whoever has it answers.
 func (p peerBlobs) Get(ctx context.Context, sum string) ([]byte, error) {
 	var b []byte
 	for {
 		q, _ := json.Marshal(blobRequest{Sum: sum, Offset: len(b)})
-		try, cancel := context.WithTimeout(ctx, time.Second)
-		m, err := p.bus.Request(try, subjBlob, q)
-		cancel()
+		m, err := p.ask(ctx, q, len(b) == 0)
 		if err != nil && !p.bus.Connected() {
 			err = fmt.Errorf("%w: %w", errAway, err)
 		}
@@ -33,6 +41,23 @@ func (p peerBlobs) Get(ctx context.Context, sum string) ([]byte, error) {
 			return checked(sum, b)
 		}
 	}
+}
+
+// ask asks for a piece.
+func (p peerBlobs) ask(ctx context.Context, q []byte, first bool) (m []byte, err error) {
+	tries := laterTries
+	if first {
+		tries = firstTries
+	}
+	for wait := pieceWait; tries > 0 && ctx.Err() == nil; tries, wait = tries-1, 2*wait {
+		try, cancel := context.WithTimeout(ctx, wait)
+		m, err = p.bus.Request(try, subjBlob, q)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+	}
+	return m, errors.Join(err, ctx.Err())
 }
 
 // onPeerBlob answers with a piece of what is on this disk, or not at all. Who
