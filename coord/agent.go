@@ -61,11 +61,11 @@ func (n *Node) fill(w *runner, r *Run) {
 		return // it runs already
 	}
 	w.spec, w.owner, w.slots, w.hash = r.Spec, append([]int32(nil), r.Owner...), len(r.Slots), r.Hash
-	w.faults = sortFaults(append([]Fault(nil), r.Faults...))
+	w.faults = append([]Fault(nil), r.Faults...)
 	if c := r.Ckpt(); c != nil {
 		x := *c
 		x.Blobs = append([]Blob(nil), c.Blobs...)
-		w.start = &x
+		w.start, w.first = &x, len(r.Ckpts) == 0
 	}
 }
 

@@ -40,10 +40,11 @@ type disk interface {
 const sweepAge = 2 * time.Minute
 
 // sweep removes unreferenced blobs from the local disk, and the leader's sweep
-// from the shared store.
+// from the shared store. What waits to be in a checkpoint stays.
 func (n *Node) sweep(shared bool) {
 	var keep map[string]bool
 	n.rep.View(func(s *State) { keep = s.blobs() })
+	n.waiting(keep)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	l, ok := n.blobs.(layered)
@@ -59,6 +60,31 @@ func (n *Node) sweep(shared bool) {
 			if err := s.sweep(ctx, keep, time.Now().Add(-sweepAge)); err != nil {
 				n.log.Debug("sweep", "err", err)
 			}
+		}
+	}
+}
+
+// waiting adds the states that slots here have stored for a checkpoint that is
+// not committed, and those that the leader was told of.
+func (n *Node) waiting(keep map[string]bool) {
+	add := func(b *Blob) {
+		keep[b.Sum] = true
+		for _, sum := range b.Notes {
+			keep[sum] = true
+		}
+	}
+	n.mu.Lock()
+	for _, r := range n.runs {
+		if b := r.stored.Load(); b != nil {
+			add(b)
+		}
+	}
+	n.mu.Unlock()
+	if l := n.lead; l != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, k := range l.ckpts {
+			add(&k.Blob)
 		}
 	}
 }

@@ -9,15 +9,15 @@ import (
 )
 
 // ckptMagic heads a slot's state; its last digits are the format's version.
-const ckptMagic = 0x434B5005
+const ckptMagic = 0x434B5006
 
 // cut is where a slot's state was taken: right before window n.
 type cut struct {
 	key    uint64 // of run, build and topology
 	n      uint64
 	now    clock.Time // end of window n-1
-	passed clock.Time // faults before it are in the state, of those known then:
-	known  int        // so many of the ledger's list
+	known  int        // so many of the ledger's faults were known and are in the state,
+	held   []uint64   // but for these: the numbers of those that were not handed over
 	merged actors.Summary
 	wide   int    // windows of the step that comes next
 	kept   []byte // what the fabric's notes go on from
@@ -30,8 +30,11 @@ func saveSlot(e *actors.Engine, c cut) []byte {
 	w.U64(c.key)
 	w.U64(c.n)
 	w.Time(c.now)
-	w.Time(c.passed)
 	w.U32(uint32(c.known))
+	w.Len(len(c.held))
+	for _, seq := range c.held {
+		w.U64(seq)
+	}
 	m := &c.merged
 	for _, t := range []clock.Time{m.Next, m.NextWork, m.NextFault, m.LastWork, m.LastProgress, m.LastEvent, m.Stop} {
 		w.Time(t)
@@ -62,7 +65,10 @@ func loadSlot(e *actors.Engine, key uint64, b []byte, prepare func(cut) error) (
 	if c.key = r.U64(); c.key != key && r.Err == nil {
 		return c, fmt.Errorf("coord: the state is of another run, build or topology")
 	}
-	c.n, c.now, c.passed, c.known = r.U64(), r.Time(), r.Time(), int(r.U32())
+	c.n, c.now, c.known = r.U64(), r.Time(), int(r.U32())
+	for n := r.Len(); n > 0 && r.Err == nil; n-- {
+		c.held = append(c.held, r.U64())
+	}
 	m := &c.merged
 	for _, t := range []*clock.Time{&m.Next, &m.NextWork, &m.NextFault, &m.LastWork, &m.LastProgress, &m.LastEvent, &m.Stop} {
 		*t = r.Time()

@@ -4,8 +4,8 @@ import "github.com/rocemu/rocemu/clock"
 
 // ckptPlan fixes the boundary at or after the grant: everybody learns of it
 // before anybody can pass it.
-func (r *Run) ckptPlan(e *Entry) Result {
-	name := e.Name
+func (s *State) ckptPlan(e *Entry) Result {
+	r, name := s.Run, e.Name
 	if r.Plan != nil {
 		if e.Why == "" && (name == "" || r.Plan.Name != "") {
 			return refuse("a checkpoint at %v is under way", r.Plan.B)
@@ -14,7 +14,15 @@ func (r *Run) ckptPlan(e *Entry) Result {
 			name = r.Plan.Name
 		}
 	}
-	r.Plan = &Ckpt{B: max(e.At, r.Grant), Name: name}
+	b := max(e.At, r.Grant)
+	switch end := r.ends(); {
+	case e.Name == "":
+	case b >= end:
+		return refuse("the run ends at %v: there is no snapshot at %v", end, b)
+	case s.saved(name) == nil && len(s.Saved) >= maxSaved:
+		return refuse("there are %d snapshots, no more are kept: save under the name of one of them", len(s.Saved))
+	}
+	r.Plan = &Ckpt{B: b, Name: name}
 	return Result{At: r.Plan.B}
 }
 
@@ -66,6 +74,7 @@ const errNoStart = "the snapshot that the run began from cannot be read"
 
 // rollback forgets the checkpoint at e.At and starts all slots again from the
 // one before, or from zero: nobody retains batches older than the last commit.
+// What is planned stays planned: all will come to it again.
 func (r *Run) rollback(e *Entry) Result {
 	n := len(r.Ckpts)
 	switch {
@@ -76,7 +85,6 @@ func (r *Run) rollback(e *Entry) Result {
 	default:
 		return refuse("the last checkpoint is not at %v", e.At)
 	}
-	r.Plan = nil
 	for i := range r.Slots {
 		r.Slots[i].Inc++
 		r.Slots[i].Done = nil
@@ -94,9 +102,6 @@ func (s *State) save(c Ckpt) {
 		return
 	}
 	s.Saved = append(s.Saved, sv)
-	if len(s.Saved) > maxSaved {
-		s.Saved = s.Saved[1:]
-	}
 }
 
 // blobs are the states and parts that the ledger still refers to.

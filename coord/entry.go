@@ -53,6 +53,7 @@ type Entry struct {
 	Owner  []int32        `json:"owner,omitempty"`  // place: slot by device
 	Hash   string         `json:"hash,omitempty"`   // place: of the resolved plan
 	Window clock.Duration `json:"window,omitempty"` // place: of the resolved plan
+	End    clock.Time     `json:"end,omitempty"`    // place: of the resolved plan
 	Slot   int            `json:"slot,omitempty"`   // move, done
 	Inc    uint64         `json:"inc,omitempty"`    // done; fail and rollback when a slot says so
 	To     string         `json:"to,omitempty"`     // move

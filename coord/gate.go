@@ -31,12 +31,11 @@ type gate struct {
 	version uint64
 	grant   clock.Time
 	stop    clock.Time
-	plan    clock.Time // boundary of the planned checkpoint, Never = none
-	faults  []Fault    // not handed over yet, by (instant, number)
-	seen    int        // entries of run.Faults read
-	upTo    clock.Time // faults before it are part of a restored state,
-	known   int        // of so many that the ledger had first
-	passed  clock.Time // end of the window let through last
+	plan    clock.Time      // boundary of the planned checkpoint, Never = none
+	faults  []Fault         // not handed over yet, by (instant, number)
+	seen    int             // entries of run.Faults read
+	known   int             // so many are part of a restored state,
+	held    map[uint64]bool // but for these, by number
 	fenced  bool
 	stopped bool
 }
@@ -60,12 +59,20 @@ func (g *gate) refresh() {
 			g.plan = r.Plan.B
 		}
 		for ; g.seen < len(r.Faults); g.seen++ {
-			if f := r.Faults[g.seen]; f.Eff >= g.upTo || g.seen >= g.known {
+			if f := r.Faults[g.seen]; g.seen >= g.known || g.held[f.Seq] {
 				g.faults = append(g.faults, f)
 			}
 		}
 	})
 	sortFaults(g.faults)
+}
+
+// pending lists the numbers of the faults that were not handed over yet.
+func (g *gate) pending() (l []uint64) {
+	for i := range g.faults {
+		l = append(l, g.faults[i].Seq)
+	}
+	return l
 }
 
 // sortFaults orders faults as they take effect: by instant, then ledger order.
@@ -157,6 +164,5 @@ func (g *gate) pass(e *actors.Engine, start, end clock.Time) (done bool, next cl
 		}
 		g.faults = g.faults[1:]
 	}
-	g.passed = end
 	return true, g.next(end), nil
 }

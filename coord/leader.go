@@ -7,8 +7,6 @@ import (
 	"sort"
 	"sync"
 	"time"
-
-	"github.com/rocemu/rocemu/clock"
 )
 
 // leader is what a coordinator knows beside the ledger, and what it does about
@@ -30,8 +28,9 @@ type leader struct {
 	grants  granter
 	balance balancer
 	lastCk  time.Time
-	planB   clock.Time // boundary being waited for, since planAt
-	planAt  time.Time
+	plan    planKey // checkpoint being waited for: a window after planN is past it
+	planN   uint64
+	planAt  time.Time // when one of them was first run
 	swept   time.Time
 	beacon  time.Time
 }
@@ -107,6 +106,7 @@ func (l *leader) run(ctx context.Context) {
 		case d := <-l.layout:
 			l.resolved(d)
 		}
+		l.drain(tick.C)
 		l.found()
 		if !l.n.cons.leads() {
 			led = false
@@ -117,6 +117,21 @@ func (l *leader) run(ctx context.Context) {
 			l.elected()
 		}
 		l.duties(ctx)
+	}
+}
+
+// drain takes all that is due: how often the loop goes round must not depend on
+// which of several causes it took first.
+func (l *leader) drain(tick <-chan time.Time) {
+	for {
+		select {
+		case <-tick:
+		case <-l.wake:
+		case d := <-l.layout:
+			l.resolved(d)
+		default:
+			return
+		}
 	}
 }
 
@@ -345,7 +360,7 @@ func (l *leader) place() {
 		}
 		return
 	}
-	l.commit(&Entry{Kind: KindPlace, Run: spec.ID, Owner: owner, Slots: slots, Hash: l.placed.Hash, Window: l.placed.Window})
+	l.commit(&Entry{Kind: KindPlace, Run: spec.ID, Owner: owner, Slots: slots, Hash: l.placed.Hash, Window: l.placed.Window, End: l.placed.End})
 }
 
 func (l *leader) resolved(d layoutDone) {
@@ -411,76 +426,6 @@ func (l *leader) failover() {
 			slots = append(slots, Slot{Owner: to, Weight: 1})
 		}
 	}
-}
-
-// checkpoint plans, collects and commits.
-func (l *leader) checkpoint() {
-	var run Run
-	var ok bool
-	l.n.rep.View(func(s *State) {
-		if s.Run != nil && s.Run.Phase == Running {
-			run, ok = *s.Run, true
-			run.Slots = append([]Slot(nil), s.Run.Slots...)
-		}
-	})
-	if !ok {
-		l.lastCk = time.Now()
-		return
-	}
-	every := time.Duration(run.Spec.CkptMS) * time.Millisecond
-	if every == 0 {
-		every = 10 * time.Second
-	}
-	if run.Plan == nil {
-		if every > 0 && !run.Paused && (time.Since(l.lastCk) > every || l.pressure() > 0.8 && time.Since(l.lastCk) > time.Second) {
-			l.commit(&Entry{Kind: KindCkptPlan, Run: run.Spec.ID})
-		}
-		return
-	}
-	c := l.collect(&run)
-	if c == nil {
-		if run.Plan.B != l.planB {
-			l.planB, l.planAt = run.Plan.B, time.Now()
-		}
-		// Stuck: a state could not be stored. Time that stands still is no reason.
-		if f := l.front(&run); f.m > run.Plan.B && time.Since(l.planAt) > 20*time.Second {
-			l.planAt = time.Now()
-			l.commit(&Entry{Kind: KindCkptPlan, Run: run.Spec.ID, Why: "not all states were stored"})
-		}
-		return
-	}
-	if l.commit(&Entry{Kind: KindCkptCommit, Run: run.Spec.ID, Ckpt: c}) {
-		l.lastCk = time.Now()
-		l.n.log.Info("checkpoint", "boundary", c.B, "window", c.N)
-	}
-}
-
-func (l *leader) pressure() (p float64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, b := range l.beats {
-		for i := range b.Slots {
-			p = max(p, b.Slots[i].Pressure)
-		}
-	}
-	return p
-}
-
-// collect returns the planned checkpoint once every current incarnation has
-// reported it.
-func (l *leader) collect(r *Run) *Ckpt {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := &Ckpt{B: r.Plan.B}
-	for i := range r.Slots {
-		k, ok := l.ckpts[i]
-		if !ok || k.Run != r.Spec.ID || k.B != r.Plan.B || k.Blob.Inc != r.Slots[i].Inc {
-			return nil
-		}
-		c.N = k.Blob.N
-		c.Blobs = append(c.Blobs, k.Blob)
-	}
-	return c
 }
 
 // front is how far the run's current incarnations are.

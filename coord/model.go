@@ -23,6 +23,7 @@ type Layout struct {
 	Names  []string
 	Groups []Group // racks and single switches, in device order
 	Window clock.Duration
+	End    clock.Time // the run goes no further: its limit or the end that was asked for; 0 = not known
 }
 
 // Group is the unit of placement: devices that stay together.

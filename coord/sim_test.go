@@ -27,6 +27,8 @@ type simResult struct {
 	took  time.Duration // fake
 	moves int
 	ckpts int
+	kept  int // snapshots that were promised
+	runs  int
 	harms map[string]int
 	err   string
 }
@@ -62,15 +64,11 @@ func simulate(t *testing.T, seed uint64, trace io.Writer) (res simResult) {
 func (w *simWorld) verdict(res *simResult) (why string) {
 	var run Run
 	w.led.truth.View(func(s *State) { run = *s.Run })
-	res.moves = run.Moves
-	if run.Phase != Ended {
-		return fmt.Sprintf("the run is %s: %s", run.Phase, run.Why)
+	res.moves, res.kept, res.runs = w.saves.moves, w.saves.kept, len(w.saves.runs)
+	if run.Phase != Ended && !w.excused(&run) {
+		return fmt.Sprintf("run %s is %s: %s", run.Spec.ID, run.Phase, run.Why)
 	}
-	w.checkCommands(&run)
 	w.checkCopies()
-	if got, want := run.Digest(), w.oracle(&run); got != want {
-		return fmt.Sprintf("digest %s, oracle %s", got, want)
-	}
 	if len(w.bad) > 0 {
 		return "an invariant broke"
 	}
@@ -118,16 +116,16 @@ func TestSimulatedCluster(t *testing.T) {
 		first, n, trace = one, 1, simTraceTo(t)
 	}
 	most := int(simNumber("SIM_FAILURES", 10))
-	t0, failed, steps, ckpts, moves := time.Now(), 0, 0, 0, 0
+	t0, failed, steps, ckpts, moves, runs, kept := time.Now(), 0, 0, 0, 0, 0, 0
 	harms := map[string]int{}
 	for seed := first; seed < first+n && failed < most; seed++ {
 		r := simulate(t, seed, trace)
-		steps, ckpts, moves = steps+r.steps, ckpts+r.ckpts, moves+r.moves
+		steps, ckpts, moves, runs, kept = steps+r.steps, ckpts+r.ckpts, moves+r.moves, runs+r.runs, kept+r.kept
 		for k, v := range r.harms {
 			harms[k] += v
 		}
 		if n == 1 {
-			t.Logf("seed %d: %v, %d events, %d lines of trace, hash %x, %d checkpoints, %d moves, harm %v", seed, r.took, r.steps, r.lines, r.sum, r.ckpts, r.moves, r.harms)
+			t.Logf("seed %d: %v, %d events, %d lines of trace, hash %x, %d runs, %d checkpoints, %d snapshots owed, %d moves, harm %v", seed, r.took, r.steps, r.lines, r.sum, r.runs, r.ckpts, r.kept, r.moves, r.harms)
 		}
 		if r.err != "" {
 			failed++
@@ -139,7 +137,7 @@ func TestSimulatedCluster(t *testing.T) {
 		l = append(l, fmt.Sprintf("%s %d", k, v))
 	}
 	sort.Strings(l)
-	t.Logf("%d seeds in %v: %d events, %d checkpoints, %d moves; harm: %s", n, time.Since(t0).Round(time.Millisecond), steps, ckpts, moves, strings.Join(l, ", "))
+	t.Logf("%d seeds in %v: %d runs, %d events, %d checkpoints, %d snapshots owed, %d moves; harm: %s", n, time.Since(t0).Round(time.Millisecond), runs, steps, ckpts, kept, moves, strings.Join(l, ", "))
 }
 
 // TestSimulationRepeats: a seed is one execution, on one processor and on all.

@@ -87,9 +87,12 @@ func (w *simWorld) answered(a simAnswer) {
 		}
 	case !c.done:
 		c.done, c.first = true, a.r
+		if c.entry.Kind == KindSubmit && a.r.Err != "" {
+			w.violate("a run was refused: %s", a.r.Err)
+		}
 		if k := c.entry.Kind; k == KindPause || k == KindStep { // whatever is asked for, the run must go on at last
 			d := w.draw(10*time.Millisecond, 4*time.Second)
-			w.command(d, Entry{Kind: KindResume, Run: simRun})
+			w.command(d, Entry{Kind: KindResume, Run: c.entry.Run})
 			w.calm = max(w.calm, w.now()+d)
 		}
 	case c.first != a.r:
@@ -109,8 +112,11 @@ func (w *simWorld) checkCommands(r *Run) {
 	}
 	for _, id := range sums(w.client.cmds) {
 		c := w.client.cmds[id]
-		if c.entry.Kind == KindStop && c.done && c.first.Err == "" {
-			w.violate("a stop at %v, in the past, was answered %v", c.entry.At, c.first)
+		if c.entry.Run != r.Spec.ID {
+			continue
+		}
+		if at := c.entry.At; c.entry.Kind == KindStop && c.done && c.first.Err == "" && (at == 1 || at > 0 && c.first.At != at || r.StopAt > c.first.At) {
+			w.violate("a stop at %v was answered %v, the run stops at %v", at, c.first, r.StopAt)
 		}
 		if c.entry.Kind != KindFault || !c.done || c.first.Err != "" {
 			continue

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/actors/actortest"
+	"github.com/rocemu/rocemu/actors/snap"
 	"github.com/rocemu/rocemu/clock"
 )
 
@@ -33,7 +34,7 @@ func (m *simModel) Layout(s *RunSpec) (*Layout, error) {
 		return nil, err
 	}
 	f := actortest.New(spec)
-	l := &Layout{Hash: SumOf([]byte(s.Files[0].Text)), Names: f.Config.Names, Window: f.Window}
+	l := &Layout{Hash: SumOf([]byte(s.Files[0].Text)), Names: f.Config.Names, Window: f.Window, End: f.Config.Limit}
 	for d := range l.Names {
 		l.Groups = append(l.Groups, Group{Devices: []int32{int32(d)}, Weight: int64(len(f.Config.Cables[d]))})
 	}
@@ -43,7 +44,7 @@ func (m *simModel) Layout(s *RunSpec) (*Layout, error) {
 // Build implements Model.
 func (m *simModel) Build(s *RunSpec, hosted func(int32) bool, workers int) (Fabric, error) {
 	f := actortest.New(m.w.plan.spec)
-	x := &simShare{m: m, f: f, first: -1}
+	x := &simShare{m: m, run: s.ID, f: f, first: -1}
 	as := make([]actors.Actor, len(f.Relays))
 	for d, r := range f.Relays {
 		if hosted(int32(d)) {
@@ -79,6 +80,7 @@ func simFault(f *Fault) (dev int, id uint64, err error) {
 // simShare is a hosted share of the fabric: one incarnation of one slot.
 type simShare struct {
 	m      *simModel
+	run    string
 	f      *actortest.Fabric
 	e      *actors.Engine
 	first  int // hosted device; it names the slot
@@ -135,6 +137,23 @@ func (a *simActor) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox,
 	a.Relay.Advance(end, in, out, st)
 }
 
+// Restore implements actors.Actor.
+func (a *simActor) Restore(r *snap.Reader) error {
+	err := a.Relay.Restore(r)
+	for d := range a.x.f.Relays {
+		if a.x.f.Relays[d] == a.Relay && err == nil {
+			a.x.known(d)
+		}
+	}
+	return err
+}
+
+// simStep names a window of a run.
+type simStep struct {
+	run string
+	n   uint64
+}
+
 // simWindow is what every execution of a window, or of a round, must have in
 // common.
 type simWindow struct {
@@ -146,7 +165,13 @@ type simWindow struct {
 // granted holds the execution of a window to I1.
 func (x *simShare) granted(end clock.Time) {
 	x.m.l.node.rep.View(func(s *State) {
-		if s.Run == nil || end > s.Run.Grant {
+		r := s.Run
+		for _, p := range s.Past {
+			if p.Spec.ID == x.run {
+				r = p
+			}
+		}
+		if r == nil || r.Spec.ID != x.run || end > r.Grant {
 			x.m.w.violate("I1: %s runs window %d to %v past its grant", x.m.l.id, x.n, end)
 		}
 	})
@@ -166,9 +191,10 @@ func (x *simShare) check() {
 	}
 	now := simWindow{x.start, end, sum, x.m.l.id}
 	w.mu.Lock()
-	old, ok := w.windows[x.n]
+	k := simStep{x.run, x.n}
+	old, ok := w.windows[k]
 	if !ok {
-		w.windows[x.n] = now
+		w.windows[k] = now
 	}
 	w.mu.Unlock()
 	switch {
@@ -183,10 +209,12 @@ func (x *simShare) check() {
 // simBatch and simState name what may have one content only.
 type (
 	simBatch struct {
+		run      string
 		src, dst int
 		n        uint64
 	}
 	simState struct {
+		run  string
 		slot int
 		n    uint64
 	}

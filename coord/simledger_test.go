@@ -169,6 +169,7 @@ func (w *simWorld) append(b []byte) {
 	}
 	if e, err := DecodeEntry(b); err == nil && r.Err == "" {
 		w.tender(e.Kind)
+		w.entered(e, r)
 	}
 	for _, q := range w.procs {
 		if q.votes && q.life != nil {
@@ -287,7 +288,7 @@ func (w *simWorld) ledgerBefore() (x simBefore) {
 		if s.Run == nil {
 			return
 		}
-		x.grant = s.Run.Grant
+		x.run, x.grant = s.Run.Spec.ID, s.Run.Grant
 		for i := range s.Run.Slots {
 			x.incs = append(x.incs, s.Run.Slots[i].Inc)
 		}
@@ -296,6 +297,7 @@ func (w *simWorld) ledgerBefore() (x simBefore) {
 }
 
 type simBefore struct {
+	run   string
 	grant clock.Time
 	incs  []uint64
 }
@@ -308,7 +310,7 @@ func (w *simWorld) checkEntry(before simBefore, b []byte, r Result) {
 		return
 	}
 	w.led.truth.View(func(s *State) {
-		if s.Run == nil {
+		if s.Run == nil || s.Run.Spec.ID != before.run {
 			return
 		}
 		if s.Run.Grant < before.grant {
@@ -325,7 +327,7 @@ func (w *simWorld) checkEntry(before simBefore, b []byte, r Result) {
 		w.ckpts++
 		c := s.Run.Ckpts[len(s.Run.Ckpts)-1]
 		for i, x := range c.Blobs {
-			k := simState{i, x.N}
+			k := simState{before.run, i, x.N}
 			if old, ok := w.states[k]; ok && old != x.Sum {
 				w.violate("I4: two states of slot %d before window %d", i, x.N)
 			}

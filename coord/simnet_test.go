@@ -331,13 +331,13 @@ func (w *simWorld) answer(m *simMsg, id, what string) {
 // was sent before (I3).
 func (w *simWorld) describe(m *simMsg) string {
 	if simConn(m.subject) == simBatches {
-		p, err := natsbus.Peek(m.data, m.from.node.key(simRun, w.plan.hash), maxSimSlots)
+		p, run, err := w.peek(m)
 		if err != nil {
 			w.violate("%s sends %v", m.from.id, err)
 			return ""
 		}
 		if p.Kind == "batch" {
-			k, sum := simBatch{p.Src, p.Dst, p.N}, clock.HashString(0, string(p.Body))
+			k, sum := simBatch{run, p.Src, p.Dst, p.N}, clock.HashString(0, string(p.Body))
 			if old, ok := w.batches[k]; ok && old != sum {
 				w.violate("I3: two contents of %v, now from %s", p, m.from.id)
 			}
@@ -346,6 +346,16 @@ func (w *simWorld) describe(m *simMsg) string {
 		return m.from.id + " " + p.String()
 	}
 	return fmt.Sprintf("%s %s %s %x", m.from.id, m.subject, m.reply, clock.HashString(0, string(m.data)))
+}
+
+// peek reads a message of one of the runs.
+func (w *simWorld) peek(m *simMsg) (p natsbus.Peeked, run string, err error) {
+	for _, run = range w.saves.runs {
+		if p, err = natsbus.Peek(m.data, m.from.node.key(run, w.plan.hash), maxSimSlots); err == nil {
+			break
+		}
+	}
+	return p, run, err
 }
 
 // cutOff disconnects a process, by connection and direction, and back.

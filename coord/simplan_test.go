@@ -33,10 +33,11 @@ type simPlan struct {
 func newSimWorld(seed uint64) *simWorld {
 	w := &simWorld{
 		seed: seed, rng: rand.New(rand.NewPCG(seed, 0x51)), t0: time.Now(), poked: make(chan struct{}, 1), harms: map[string]int{},
-		shared: map[string][]byte{}, windows: map[uint64]simWindow{}, batches: map[simBatch]uint64{}, states: map[simState]string{},
+		shared: map[string][]byte{}, windows: map[simStep]simWindow{}, batches: map[simBatch]uint64{}, states: map[simState]string{},
 	}
 	w.client.cmds = map[string]*simCommand{}
 	w.led.truth, w.led.isolated = NewReplica(), map[*simProc]bool{}
+	w.saves = newSimSaves(seed)
 	w.decide()
 	for i := range w.plan.voters + w.plan.agents {
 		p := &simProc{w: w, name: fmt.Sprintf("p%d", i), index: i, votes: i < w.plan.voters, files: map[string]simFile{}}
@@ -79,6 +80,7 @@ func (w *simWorld) decide() {
 	if r.IntN(4) > 0 {
 		p.run.Members = p.agents
 	}
+	p.run.Pause = w.saves.chance(0.4)
 	w.net = simWeather{lo: 20 * time.Microsecond, hi: w.draw(200*time.Microsecond, 30*time.Millisecond)}
 	if r.IntN(3) > 0 {
 		w.net.loss, w.net.dup = 0.02*r.Float64(), 0.1*r.Float64()
@@ -91,38 +93,42 @@ func (w *simWorld) decide() {
 func (w *simWorld) placed() {
 	span := w.draw(50*time.Millisecond, 4*time.Second)
 	w.commands(w.rng.IntN(10), span)
-	w.nemesis(w.rng.IntN(8), span)
+	w.nemesis(w.rng.IntN(8)/len(w.saves.runs), span)
 }
 
 // commands plans what the client asks for.
 func (w *simWorld) commands(faults int, span time.Duration) {
 	in := func() time.Duration { return time.Duration(w.rng.Int64N(int64(span))) }
+	run := w.saves.run
+	if w.saves.quiet {
+		faults = 0
+	}
 	for range faults {
 		f := &Fault{Text: fmt.Sprintf("disturb %d %d", w.rng.IntN(w.plan.spec.Relays), len(w.client.cmds)+1)}
 		if w.chance(0.3) {
 			f.Want = clock.Time(w.rng.Int64N(int64(300 * clock.Microsecond)))
 		}
-		w.command(in(), Entry{Kind: KindFault, Run: simRun, Fault: f})
+		w.command(in(), Entry{Kind: KindFault, Run: run, Fault: f})
 	}
 	if w.chance(0.2) {
 		t := in()
-		w.command(t, Entry{Kind: KindPause, Run: simRun})
-		w.command(t+in(), Entry{Kind: KindStep, Run: simRun, At: clock.Time(5 * clock.Microsecond)})
+		w.command(t, Entry{Kind: KindPause, Run: run})
+		w.command(t+in(), Entry{Kind: KindStep, Run: run, At: clock.Time(5 * clock.Microsecond)})
 	}
 	if w.chance(0.3) {
-		w.command(in(), Entry{Kind: KindCkptPlan, Run: simRun, Name: "kept"})
+		w.command(in(), Entry{Kind: KindCkptPlan, Run: run, Name: "kept"})
 	}
 	if clock.Mix(w.seed, 1, 6)%4 == 0 { // a stop in the past is refused, and the run goes on
 		w.at(time.Duration(clock.Mix(w.seed, 2, 6)%uint64(span)), "", func() {
 			granted := false
 			w.led.truth.View(func(s *State) { granted = s.Run != nil && s.Run.Grant > 1 })
 			if granted {
-				w.command(0, Entry{Kind: KindStop, Run: simRun, At: 1})
+				w.command(0, Entry{Kind: KindStop, Run: run, At: 1})
 			}
 		})
 	}
 	for range w.rng.IntN(3) {
-		w.command(in(), Entry{Kind: KindWish, Run: simRun, Slot: w.rng.IntN(3), To: fmt.Sprintf("p%d", w.rng.IntN(w.plan.voters+w.plan.agents))})
+		w.command(in(), Entry{Kind: KindWish, Run: run, Slot: w.rng.IntN(3), To: fmt.Sprintf("p%d", w.rng.IntN(w.plan.voters+w.plan.agents))})
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rocemu/rocemu/actors/actortest"
 	"github.com/rocemu/rocemu/clock"
 )
 
@@ -71,6 +70,7 @@ type simWorld struct {
 	poked  chan struct{}
 	trace  simTrace
 	client simClient
+	saves  simSaves
 	harms  map[string]int
 	calm   time.Duration // instant of the last harm's end
 	bad    []string      // broken invariants
@@ -87,7 +87,7 @@ type simWorld struct {
 	fatal   []*simLife
 	shared  map[string][]byte
 	away    bool // the shared store
-	windows map[uint64]simWindow
+	windows map[simStep]simWindow
 	batches map[simBatch]uint64
 	states  map[simState]string
 }
@@ -241,10 +241,10 @@ func (w *simWorld) collect() {
 	}
 }
 
-// over reports whether the ledger has the run's end.
+// over reports whether the ledger has the end of the last run.
 func (w *simWorld) over() (end bool) {
 	w.led.truth.View(func(s *State) {
-		end = s.Run != nil && (s.Run.Phase == Ended || s.Run.Phase == Failed)
+		end = s.Run != nil && (s.Run.Phase == Ended && w.saves.next == "" || s.Run.Phase == Failed)
 	})
 	return end
 }
@@ -401,17 +401,4 @@ func (w *simWorld) restart(p *simProc, in time.Duration, wiped bool) {
 		w.start(p)
 	})
 	w.calm = max(w.calm, w.now()+in)
-}
-
-// oracle is the digest of the run's fabric with the faults of the ledger.
-func (w *simWorld) oracle(r *Run) string {
-	f := actortest.New(w.plan.spec)
-	for _, x := range r.Faults {
-		if x.Eff < r.Slots[0].Done.At {
-			d, id, _ := simFault(&x)
-			f.Relays[d].Disturb(x.Eff, id)
-		}
-	}
-	g, _ := f.Oracle()
-	return g.String()
 }

@@ -26,7 +26,8 @@ type runner struct {
 	slot   int
 	inc    uint64
 	start  *Ckpt   // state to begin with, nil = time zero
-	faults []Fault // live ones, by (instant, number), when the slot started
+	first  bool    // start is the snapshot that the run began from
+	faults []Fault // live ones, in the ledger's order, when the slot started
 	hash   string
 	log    hclog.Logger
 
@@ -36,8 +37,9 @@ type runner struct {
 	fab     Fabric
 	notes   notes
 	looks   chan *look
-	later   []*look    // for a window that has not come; the engine's goroutine
-	taken   clock.Time // boundary of the last checkpoint taken
+	later   []*look              // for a window that has not come; the engine's goroutine
+	stored  atomic.Pointer[Blob] // the state stored last
+	taken   clock.Time           // boundary of the last checkpoint taken here, -1 = none yet
 
 	// Progress, written by the engine's goroutine and by starve.
 	n, windows atomic.Uint64
@@ -65,7 +67,7 @@ func (r *runner) execute(ctx context.Context) (err error) {
 			err = fmt.Errorf("slot %d: %v", r.slot, p)
 		}
 	}()
-	r.t0, r.cpu0 = time.Now(), r.node.usage().cpu
+	r.t0, r.cpu0, r.taken = time.Now(), r.node.usage().cpu, -1
 	r.state("restoring")
 	fab, err := r.node.cfg.Model.Build(&r.spec, func(d int32) bool { return int(r.owner[d]) == r.slot }, r.node.cfg.Workers)
 	if err != nil {
@@ -107,7 +109,9 @@ func (r *runner) execute(ctx context.Context) (err error) {
 		r.observe(ctx, e, start, n)
 	}
 	e.Ending = func(at clock.Time, n uint64) {
-		if r.gate.plan < at { // a leap from before it to the end
+		// A leap from before it to the end, or a stop right there, which is
+		// younger than the plan.
+		if b := r.gate.plan; b < at || b == at && r.gate.stop == at {
 			r.take(ctx, e, n)
 		}
 	}
@@ -138,15 +142,19 @@ func (r *runner) restore(ctx context.Context, e *actors.Engine) (uint64, error) 
 	if r.start == nil {
 		return 0, nil
 	}
-	b, err := fetchBlob(ctx, r.node.blobs, r.start.Blobs[r.slot].Sum, r.node.giveUp())
+	b, err := r.fetch(ctx)
 	if err != nil {
 		return 0, &lostState{r.start.B, err}
 	}
 	known := r.faults
+	held := map[uint64]bool{}
 	c, err := loadSlot(e, r.stateKey(), b, func(c cut) error {
-		known = known[:min(c.known, len(known))]
+		for _, seq := range c.held {
+			held[seq] = true
+		}
+		known = sortFaults(known[:min(c.known, len(known))])
 		for i := range known {
-			if f := &known[i]; !f.Clear && f.Eff < c.passed {
+			if f := &known[i]; !f.Clear && !held[f.Seq] {
 				if err := r.gate.fab.Schedule(f); err != nil {
 					return err
 				}
@@ -158,7 +166,7 @@ func (r *runner) restore(ctx context.Context, e *actors.Engine) (uint64, error) 
 		return 0, &lostState{r.start.B, err}
 	}
 	for i := range known { // ends that were known and not yet reached
-		if f := &known[i]; f.Clear && f.Eff >= c.now && f.Eff < c.passed {
+		if f := &known[i]; f.Clear && f.Eff >= c.now && !held[f.Seq] {
 			if err := r.gate.fab.Schedule(f); err != nil {
 				return 0, err
 			}
@@ -170,10 +178,32 @@ func (r *runner) restore(ctx context.Context, e *actors.Engine) (uint64, error) 
 		}
 		r.notes.begin(r.start.Blobs[r.slot].Notes)
 	}
-	r.gate.upTo, r.gate.known, r.taken = c.passed, c.known, r.start.B
+	r.gate.known, r.gate.held = c.known, held
 	r.n.Store(c.n)
 	r.m.Store(int64(c.now))
 	return c.n + 1, nil
+}
+
+// fetch reads the state that the slot begins with. From a lost checkpoint the
+// run goes back; a snapshot is all that it has, and who keeps it may be on its
+// way back.
+func (r *runner) fetch(ctx context.Context) ([]byte, error) {
+	limit := r.node.giveUp()
+	if r.first { // sooner than those give up who wait for this slot
+		limit /= 2
+	}
+	for end := time.Now().Add(limit); ; {
+		b, err := fetchBlob(ctx, r.node.blobs, r.start.Blobs[r.slot].Sum, limit)
+		if err == nil || !r.first || time.Now().After(end) {
+			return b, err
+		}
+		r.log.Warn("the snapshot cannot be read yet", "slot", r.slot, "err", err)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 // stateKey names what a state may be restored into: a snapshot outlives its
@@ -210,7 +240,7 @@ func (r *runner) take(ctx context.Context, e *actors.Engine, n uint64) {
 		return
 	}
 	r.taken = b
-	c := cut{key: r.stateKey(), n: n, now: e.Now(), passed: r.gate.passed, known: r.gate.seen}
+	c := cut{key: r.stateKey(), n: n, now: e.Now(), known: r.gate.seen, held: r.gate.pending()}
 	c.merged, c.wide = e.Merged()
 	noted := 0
 	if t, ok := r.fab.(Noter); ok {
@@ -239,8 +269,39 @@ func (r *runner) count(e *actors.Engine) {
 	r.work.Store(w)
 }
 
-// keep stores a state in the background and reports it to the leader.
+// keep stores a state in the background and reports it to the leader, for as
+// long as the ledger plans that checkpoint: a disk may have room again, and a
+// report may be lost or meet a leader that is no more.
 func (r *runner) keep(ctx context.Context, b clock.Time, c *cut, blob []byte, noted int) {
+	var stored *Blob
+	for r.planned(b) {
+		if stored == nil {
+			if stored = r.store(ctx, b, c, blob, noted); stored != nil {
+				r.stored.Store(stored)
+			}
+		}
+		if stored != nil {
+			r.node.report(ckptReport{Run: r.run, Slot: r.slot, B: b, Blob: *stored})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// planned reports whether the ledger waits for this incarnation's state at b.
+func (r *runner) planned(b clock.Time) (yes bool) {
+	r.node.rep.View(func(s *State) {
+		p := s.Run
+		yes = p != nil && p.Spec.ID == r.run && p.Plan != nil && p.Plan.B == b && r.slot < len(p.Slots) && p.Slots[r.slot].Inc == r.inc
+	})
+	return yes
+}
+
+// store puts a state and its notes into blobs; nil = it could not.
+func (r *runner) store(ctx context.Context, b clock.Time, c *cut, blob []byte, noted int) *Blob {
 	t0 := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -251,10 +312,10 @@ func (r *runner) keep(ctx context.Context, b clock.Time, c *cut, blob []byte, no
 	}
 	if err != nil {
 		r.log.Warn("a checkpoint could not be stored", "slot", r.slot, "boundary", b, "err", err)
-		return
+		return nil
 	}
 	r.log.Debug("checkpoint stored", "slot", r.slot, "boundary", b, "window", c.n, "bytes", len(blob), "took", time.Since(t0))
-	r.node.report(ckptReport{Run: r.run, Slot: r.slot, B: b, Blob: Blob{Inc: r.inc, N: c.n, Now: c.now, Sum: sum, Size: int64(len(blob)), Notes: log}})
+	return &Blob{Inc: r.inc, N: c.n, Now: c.now, Sum: sum, Size: int64(len(blob)), Notes: log}
 }
 
 // starve tells the leader at once that the grant is short.
@@ -267,7 +328,7 @@ func (r *runner) starve(start, end clock.Time) {
 
 // report stores the slot's parts and enters its end in the ledger.
 func (r *runner) report(ctx context.Context, fab Fabric, res actors.Result) error {
-	r.awaitSnapshot(ctx, res.At) // before its notes are overtaken by those of the end
+	r.awaitSnapshot(ctx) // before its notes are overtaken by those of the end
 	b, err := fab.Parts(res.At, res.Instant())
 	if err != nil {
 		return err
@@ -301,31 +362,35 @@ func (r *runner) report(ctx context.Context, fab Fabric, res actors.Result) erro
 }
 
 // snapshotWait bounds how long the end of a run waits for a snapshot that was
-// asked for before it.
-const snapshotWait = 5 * time.Second
+// asked for before it: a lost process is missed and its slot executed again
+// meanwhile.
+const snapshotWait = 2 * time.Minute
 
 // awaitSnapshot lets a snapshot by name that lies before the run's end be
 // committed: once the run is over, its checkpoints are.
-func (r *runner) awaitSnapshot(ctx context.Context, end clock.Time) {
+func (r *runner) awaitSnapshot(ctx context.Context) {
 	limit := time.NewTimer(snapshotWait)
 	defer limit.Stop()
-	for pending := true; pending; {
-		r.node.rep.View(func(s *State) {
-			p := s.Run
-			pending = p != nil && p.Spec.ID == r.run && p.Plan != nil && p.Plan.Name != "" && p.Plan.B <= end && p.Plan.B == r.taken
-		})
-		if !pending {
+	for {
+		changed := r.node.rep.Changed()
+		if !r.named() || !r.planned(r.taken) {
 			return
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-limit.C:
-			r.log.Warn("the run ends before its snapshot was stored everywhere")
+			r.log.Warn("the run ends before its snapshot was stored everywhere", "boundary", r.taken)
 			return
-		case <-time.After(20 * time.Millisecond):
+		case <-changed:
 		}
 	}
+}
+
+// named reports whether somebody asked for the planned checkpoint.
+func (r *runner) named() (yes bool) {
+	r.node.rep.View(func(s *State) { yes = s.Run != nil && s.Run.Plan != nil && s.Run.Plan.Name != "" })
+	return yes
 }
 
 // cost is what the slot took since it started here. The system counts processor

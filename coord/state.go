@@ -39,6 +39,7 @@ type Run struct {
 	Why    string         `json:"why,omitempty"`
 	Hash   string         `json:"hash,omitempty"`   // of the plan, as the leader resolved it
 	Window clock.Duration `json:"window,omitempty"` // of the plan; grants are counted in it
+	End    clock.Time     `json:"end,omitempty"`    // no run of the plan goes beyond; 0 = not known
 	Owner  []int32        `json:"owner,omitempty"`
 	Slots  []Slot         `json:"slots,omitempty"`
 	Grant  clock.Time     `json:"grant"`
@@ -183,7 +184,7 @@ func (s *State) run(e *Entry) Result {
 	case KindStop:
 		return r.stop(e)
 	case KindCkptPlan:
-		return r.ckptPlan(e)
+		return s.ckptPlan(e)
 	case KindCkptCommit:
 		return s.ckptCommit(e)
 	case KindRollback:
@@ -289,7 +290,7 @@ func (r *Run) place(e *Entry) Result {
 		}
 	}
 	r.Slots, r.Owner, r.Hash, r.Phase = append([]Slot(nil), e.Slots...), e.Owner, e.Hash, Running
-	r.Window = e.Window
+	r.Window, r.End = e.Window, e.End
 	for i := range r.Slots {
 		r.Slots[i].Inc, r.Slots[i].Done = 1, nil
 	}
@@ -328,10 +329,21 @@ func (r *Run) stop(e *Entry) Result {
 		return refuse("%v lies before %v, the end of what the cluster may already have run: ask for that or later, or for no time", e.At, r.Grant)
 	case at > r.StopAt && e.At > 0:
 		return refuse("the run stops at %v already, before %v", r.StopAt, e.At)
+	case at > r.ends() && e.At > 0:
+		return refuse("the run ends at %v by its run.until or run.limit, before %v", r.End, e.At)
 	default:
 		r.StopAt = min(r.StopAt, at)
 	}
-	return Result{At: r.StopAt}
+	return Result{At: r.ends()}
+}
+
+// ends is the instant that the run does not go beyond, as far as the ledger
+// knows: it may be over earlier, for want of work.
+func (r *Run) ends() clock.Time {
+	if r.End > 0 {
+		return min(r.StopAt, r.End)
+	}
+	return r.StopAt
 }
 
 // fault gives a fault its instant: never in anybody's past, by log order alone

@@ -455,3 +455,69 @@ func TestGateCountsWhatAllKnow(t *testing.T) {
 		}
 	}
 }
+
+// A term that cannot be kept ends the process with a reason, not in a panic of
+// raft's.
+func TestLostTermIsFatal(t *testing.T) {
+	s, err := openStore(filepath.Join(t.TempDir(), "raft.db"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var why []error
+	s.lost = func(err error) { why = append(why, err) }
+	if err := s.Set(make([]byte, 1<<16), nil); err == nil || len(why) != 1 || !strings.Contains(why[0].Error(), "raft.db cannot be written") {
+		t.Errorf("%v; told %v", err, why)
+	}
+	s.Close()
+	if err := s.SetUint64([]byte("CurrentTerm"), 1); err == nil || len(why) != 1 {
+		t.Errorf("a store that was closed: %v; told %v", err, why)
+	}
+}
+
+// A rollback leaves what is planned; what is kept by name is never dropped for
+// another name; nothing is promised beyond the end.
+func TestSnapshotsArePromises(t *testing.T) {
+	s := running(t, 1)
+	commit := func(b clock.Time) {
+		t.Helper()
+		if r := s.Apply(&Entry{Kind: KindCkptCommit, Ckpt: &Ckpt{B: b, Blobs: []Blob{{Inc: s.Run.Slots[0].Inc}}}}); r.Err != "" {
+			t.Fatal(r.Err)
+		}
+	}
+	s.Run.End = 10_000
+	s.Apply(&Entry{Kind: KindGrant, At: 100})
+	s.Apply(&Entry{Kind: KindCkptPlan})
+	commit(100)
+	s.Apply(&Entry{Kind: KindCkptPlan, Name: "x", At: 500})
+	if r := s.Apply(&Entry{Kind: KindRollback, At: 100}); r.Err != "" || s.Run.Plan == nil || s.Run.Plan.Name != "x" || s.Run.Plan.B != 500 {
+		t.Fatalf("%v: planned is %v", r, s.Run.Plan)
+	}
+	commit(500)
+	for i := 1; i < maxSaved; i++ {
+		r := s.Apply(&Entry{Kind: KindCkptPlan, Name: fmt.Sprint(i), At: clock.Time(500 + i)})
+		if r.Err != "" {
+			t.Fatal(r.Err)
+		}
+		commit(r.At)
+	}
+	if r := s.Apply(&Entry{Kind: KindCkptPlan, Name: "more", At: 700}); r.Err == "" || s.Run.Plan != nil {
+		t.Errorf("more than are kept: %v", r)
+	}
+	if r := s.Apply(&Entry{Kind: KindCkptPlan, Name: "x", At: 10_000}); !strings.Contains(r.Err, "ends at 10ns") {
+		t.Errorf("at the end: %v", r)
+	}
+	if r := s.Apply(&Entry{Kind: KindStop, At: 10_001}); !strings.Contains(r.Err, "run.limit") {
+		t.Errorf("a stop beyond the end: %v", r)
+	}
+	if r := s.Apply(&Entry{Kind: KindCkptPlan, Name: "x", At: 700}); r.Err != "" {
+		t.Errorf("over one of the name: %v", r)
+	}
+	commit(700)
+	if x := s.saved("x"); len(s.Saved) != maxSaved || x.Ckpt.B != 700 {
+		t.Errorf("%d are kept, x is %v", len(s.Saved), x)
+	}
+	s.Apply(&Entry{Kind: KindGrant, At: 20_000})
+	if r := s.Apply(&Entry{Kind: KindStop}); r.Err != "" || r.At != 10_000 {
+		t.Errorf("a stop of what is granted beyond its end: %v", r)
+	}
+}

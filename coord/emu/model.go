@@ -77,7 +77,10 @@ func (m *Model) Layout(s *coord.RunSpec) (*coord.Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &coord.Layout{Hash: hex.EncodeToString(p.Hash[:]), Window: p.Window}
+	l := &coord.Layout{Hash: hex.EncodeToString(p.Hash[:]), Window: p.Window, End: clock.Time(0).Add(p.Run.Limit)}
+	if p.Run.Until == topology.UntilTime {
+		l.End = min(l.End, p.Run.At)
+	}
 	racks := map[int32]int{}
 	for i := range p.Devices {
 		d := &p.Devices[i]
