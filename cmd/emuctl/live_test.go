@@ -205,6 +205,27 @@ func TestStopSaysWhen(t *testing.T) {
 	l.ended(t)
 }
 
+// Nothing is promised that lies beyond the end of the run, and a snapshot that
+// the run did not come to is no success.
+func TestPromisesBeyondTheEnd(t *testing.T) {
+	t.Setenv("ROCEMU_CONTEXTS", filepath.Join(t.TempDir(), "contexts"))
+	l := goLive(t, endless)
+	says(t, "SLOT", "status")
+	for _, args := range [][]string{{"stop", "--at", "2000s"}, {"snapshot", "save", "late", "--at", "2000s"}} {
+		var out, errs bytes.Buffer
+		if code := emuctl(args, &out, &errs); code != 2 || !strings.Contains(errs.String(), "the run ends at 1000s") {
+			t.Errorf("%v: code %d, %s%s", args, code, out.String(), errs.String())
+		}
+	}
+	var out, errs bytes.Buffer
+	saved := make(chan int)
+	go func() { saved <- emuctl([]string{"snapshot", "save", "late", "--at", "900s"}, &out, &errs) }()
+	l.ended(t)
+	if code := <-saved; code == 0 || strings.Contains(out.String(), "saved") || errs.Len() == 0 {
+		t.Errorf("code %d: %s%s", code, out.String(), errs.String())
+	}
+}
+
 // The work of engines in other hands is told by their heartbeats: progress and
 // metrics show no zeros.
 func TestLiveRunTellsWork(t *testing.T) {

@@ -40,36 +40,60 @@ func (a *app) snapshotSave() *cobra.Command {
 }
 
 func (a *app) save(ctx context.Context, c *client.Client, f *saveFlags, name string, at clock.Time) error {
-	sctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	wait, err := f.patience(10 * time.Second)
+	if err != nil {
+		return err
+	}
+	sctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	got, err := c.Save(sctx, name, at)
+	asked, err := c.Do(sctx, "save", &coord.Entry{Kind: coord.KindCkptPlan, Name: name, At: at})
 	if err != nil {
 		return err
 	}
 	told := false
 	for {
-		l, err := c.Snapshots(ctx)
+		s, kept, err := saved(ctx, c, name, &asked)
 		if err != nil {
-			return err
+			return fmt.Errorf("the snapshot at %v was asked for; whether it is stored cannot be told: %w", asked.At, err)
 		}
-		for _, s := range l {
-			if s.Name == name && s.At == got {
-				return a.instant("saved "+name+" at", got)
-			}
+		if kept != nil {
+			return a.instant("saved "+name+" at", kept.At)
 		}
-		s, err := c.Status(ctx)
-		if err != nil {
-			return err
-		}
-		if s.Run == nil || s.Run.Phase == coord.Ended || s.Run.Phase == coord.Failed {
-			return fmt.Errorf("the run ended before the snapshot at %v", got)
+		if r := s.Run; r == nil || r.ID != asked.Run || r.Phase == coord.Ended || r.Phase == coord.Failed {
+			return fmt.Errorf("run %s ended before the snapshot at %v was stored", asked.Run, asked.At)
 		}
 		if s.Run.State == statePaused && !told {
 			told = true
-			fmt.Fprintf(a.err, "emuctl: the fabric is paused at %v; the snapshot is taken when it comes to a window at or after %v: let it go on with emuctl resume or emuctl step\n", s.Run.Virtual, got)
+			fmt.Fprintf(a.err, "emuctl: the fabric is paused at %v; the snapshot is taken when it comes to a window at or after %v: let it go on with emuctl resume or emuctl step\n", s.Run.Virtual, asked.At)
 		}
-		time.Sleep(100 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
+}
+
+// saveSilence is how long the coordinators may be silent while a snapshot is
+// waited for: a leader is elected meanwhile.
+const saveSilence = 30 * time.Second
+
+// saved looks for a snapshot that was asked for; nil = it is not stored, and was
+// not when s was told. A run's snapshots of one name follow one another, so a
+// later one is one that was taken later than asked, or over it.
+func saved(ctx context.Context, c *client.Client, name string, asked *coord.Result) (s *coord.Status, kept *coord.Snapshot, err error) {
+	ctx, cancel := context.WithTimeout(ctx, saveSilence)
+	defer cancel()
+	if s, err = c.Status(ctx); err != nil {
+		return nil, nil, err
+	}
+	l, err := c.Snapshots(ctx)
+	for i := range l {
+		if x := &l[i]; x.Name == name && x.Run == asked.Run && x.At >= asked.At {
+			kept = x
+		}
+	}
+	return s, kept, err
 }
 
 func (a *app) snapshotList() *cobra.Command {
