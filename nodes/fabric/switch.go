@@ -276,6 +276,9 @@ func (s *Switch) ranks() []int32 {
 func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st *actors.Status) {
 	last := st.LastEvent
 	s.look()
+	if s.wait.counting {
+		s.wait.rest()
+	}
 	for {
 		at, tw, tt := in.Next(), s.work.next(), s.timer.next()
 		if s.faults != nil {
