@@ -155,7 +155,7 @@ func (s *Switch) restorePort(r *snap.Reader, i int) {
 		table[d] = r.U8() & 7
 	}
 	s.setTable(i, &table)
-	p.sched.turn = r.U8() & 7
+	p.sched.turn, p.turns = r.U8()&7, true
 	for q := range p.q {
 		p.sched.deficit[q] = r.I64()
 		s.restoreQueue(r, i, uint8(q))
