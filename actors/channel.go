@@ -86,6 +86,9 @@ type Channel struct {
 	_     [8]byte      // three whole lines, so that those above are such
 }
 
+// senderSide is where a channel's second line begins.
+const senderSide = unsafe.Offsetof(Channel{}.tail)
+
 type late struct {
 	ord uint64
 	f   wire.Frame

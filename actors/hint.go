@@ -56,7 +56,7 @@ func (e *Engine) hintChannels(d int32) {
 	}
 	for p := range e.in[d].ch {
 		mem.Own(unsafe.Pointer(e.in[d].ch[p]), 1)
-		mem.Own(unsafe.Pointer(&e.out[d].ch[p].tail), 1)
+		mem.OwnAt(unsafe.Pointer(e.out[d].ch[p]), senderSide, 1)
 	}
 }
 
@@ -64,7 +64,7 @@ func (e *Engine) hintChannels(d int32) {
 // receiver wrote there when it took what was sent before.
 func (o *Outbox) hint() {
 	for _, c := range o.ch {
-		mem.Own(unsafe.Pointer(&c.tail), 1)
+		mem.OwnAt(unsafe.Pointer(c), senderSide, 1)
 	}
 }
 

@@ -156,26 +156,42 @@ func (m *merge) replay(key, k uint64) {
 func (m *merge) tie(f *wire.Frame, l *line, won uint64) {
 	w := m.ties[:0]
 	for {
-		w = append(w, tie{f, l.ch, clock.Mix(m.seed, l.ch.key, uint64(f.At)), won & lineMask})
+		x := tie{f, l.ch, clock.Mix(m.seed, l.ch.key, uint64(f.At)), won & lineMask}
+		i := len(w)
+		for w = append(w, x); i > 0 && i <= fewTies && x.cmp(&w[i-1]) < 0; i-- { // in its place at once
+			w[i] = w[i-1]
+		}
+		w[i] = x
 		if (m.top^won)>>lineBits != 0 {
 			break
 		}
 		won = m.top
 		f, l = m.pull()
 	}
-	slices.SortStableFunc(w, tie.cmp)
+	if len(w) > fewTies+1 {
+		slices.SortStableFunc(w, func(x, y tie) int { return x.cmp(&y) })
+	}
 	m.ties, m.tied, m.held, m.top = w, 0, m.top, nobody
 }
+
+// fewTies is how many arrivals at one instant are kept in order as they come.
+const fewTies = 12
 
 // cmp is the total order of arrivals: by time; at one instant the channels in
 // the order of a hash keyed by the instant, so that none is favoured for long;
 // inside a channel in the order of sending, late frames, whose line comes after
 // the channel's own, last.
-func (x tie) cmp(y tie) int {
-	if x.ch == y.ch {
-		return cmp.Or(cmp.Compare(x.f.At, y.f.At), cmp.Compare(x.line, y.line))
+func (x *tie) cmp(y *tie) int {
+	if x.f.At != y.f.At {
+		return cmp.Compare(x.f.At, y.f.At)
 	}
-	r := cmp.Or(cmp.Compare(x.f.At, y.f.At), cmp.Compare(x.hash, y.hash), cmp.Compare(x.ch.key, y.ch.key))
+	if x.ch == y.ch {
+		return cmp.Compare(x.line, y.line)
+	}
+	if x.hash != y.hash {
+		return cmp.Compare(x.hash, y.hash)
+	}
+	r := cmp.Compare(x.ch.key, y.ch.key)
 	if r == 0 {
 		panic("actors: two arrivals of one name")
 	}

@@ -39,7 +39,7 @@ func (e *Engine) hear(d int32) {
 			continue
 		}
 		for _, c := range p.ch {
-			mem.Own(unsafe.Pointer(&c.tail), 1)
+			mem.OwnAt(unsafe.Pointer(c), senderSide, 1)
 		}
 		for _, c := range p.ch {
 			e.show(c)

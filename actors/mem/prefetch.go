@@ -25,6 +25,22 @@ func Own(p unsafe.Pointer, n int) {
 	}
 }
 
+// PrefetchAt and OwnAt hint at n lines from off bytes behind p on: a field. Its
+// address as Go takes it reads the struct first, to see that there is one, and so
+// waits for the memory that is not there yet.
+func PrefetchAt(p unsafe.Pointer, off uintptr, n int) {
+	if p != nil {
+		prefetch(unsafe.Add(p, off), n)
+	}
+}
+
+// OwnAt: see PrefetchAt.
+func OwnAt(p unsafe.Pointer, off uintptr, n int) {
+	if p != nil {
+		own(unsafe.Add(p, off), n)
+	}
+}
+
 // Of hints at a whole value.
 func Of[T any](p *T) {
 	Prefetch(unsafe.Pointer(p), min(int(unsafe.Sizeof(*p)+Line-1)/Line, 64))

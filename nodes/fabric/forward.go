@@ -341,13 +341,16 @@ func (s *Switch) serve(now clock.Time, i int, out *actors.Outbox) {
 	}
 	q := uint8(firstBit(ready)) & 7
 	if ready&(ready-1) != 0 {
+		e.turns = true
 		q = uint8(e.sched.Pick(ready, &e.q)) & 7
 	}
 	l := &e.q[q]
 	f, m := l.pop(&s.pool)
 	if l.n == 0 {
 		e.nonEmpty &^= 1 << q
-		e.sched.Empty(int(q))
+		if e.turns {
+			e.sched.Empty(int(q))
+		}
 	}
 	s.wait.leave(l.row, int(m.pg)>>3)
 	s.mmu.Release(int(m.pg), i<<3+int(q), m.cells)

@@ -64,6 +64,7 @@ func (s *Switch) announcePort(now clock.Time, i int, diff uint8, out *actors.Out
 		kind := record.Xon
 		if p.xoffSent&(1<<g) != 0 {
 			kind = record.Xoff
+			s.countWaits()
 			s.wait.xoffs++
 			pause |= p.pgPrios[g]
 			c := &p.c.PG[g]

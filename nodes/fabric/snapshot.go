@@ -38,6 +38,7 @@ func (s *Switch) Snapshot(w *snap.Writer) {
 	for i := range s.ports {
 		s.ports[i].snapshot(w)
 	}
+	s.countWaits()
 	s.wait.snapshot(w)
 	w.Len(len(s.rec))
 	for i := range s.rec {
@@ -154,7 +155,7 @@ func (s *Switch) restorePort(r *snap.Reader, i int) {
 		table[d] = r.U8() & 7
 	}
 	s.setTable(i, &table)
-	p.sched.turn = r.U8() & 7
+	p.sched.turn, p.turns = r.U8()&7, true
 	for q := range p.q {
 		p.sched.deficit[q] = r.I64()
 		s.restoreQueue(r, i, uint8(q))
@@ -189,7 +190,6 @@ func (s *Switch) restoreQueue(r *snap.Reader, i int, q uint8) {
 			return
 		}
 		p.q[q].push(&s.pool, &f, m)
-		s.wait.enter(0, p.q[q].row, int(m.pg)>>3)
 	}
 	if n > 0 {
 		p.nonEmpty |= 1 << q
@@ -208,6 +208,8 @@ func (w *waits) snapshot(o *snap.Writer) {
 
 func (s *Switch) restoreWaits(r *snap.Reader) {
 	w := &s.wait
+	w.counting = false
+	s.countWaits()
 	for k, n := range w.held {
 		if n > 0 {
 			w.since[k] = r.Time()

@@ -99,13 +99,20 @@ type portState struct {
 	holding  bool
 	seam     bool // wire is set
 	outage   bool // outages has some
+	turns    bool // sched has had to choose among queues by weight
 	maps     maps
 	rx, tx   Count // see counts
 
 	port port.Port
-	_    [16]byte
-	q    [8]queue
+	*portCold
+	_ [8]byte
+	q [8]queue
+}
 
+// portCold is what few frames touch. It lies apart: in a large fabric each port
+// would take a page of memory, and a processor remembers where some thousand
+// pages are.
+type portCold struct {
 	sched   Scheduler
 	wred    *[8]WRED
 	wire    Wire
@@ -119,7 +126,6 @@ type portState struct {
 	plan    *topology.Port
 	pfcToQ  [8]uint8 // PFC priority → queue
 	c       PortCount
-	_       [64]byte
 }
 
 // maps is the classification of a port: TC → PG on ingress, TC → queue on
@@ -178,7 +184,9 @@ func New(plan *topology.Plan, dev int32, o Options) *Switch {
 		s.maxRec = DefaultRecords
 	}
 	s.hash = Hasher{CRC: d.Switch.ECMP.Hash == "crc32", Spray: d.Switch.ECMP.Spray, Seed: d.Switch.ECMP.Seed}
+	cold := make([]portCold, n)
 	for i := range d.Ports {
+		s.ports[i].portCold = &cold[i]
 		s.initPort(i)
 	}
 	s.mmu = NewMMU(s.memory())
@@ -276,6 +284,9 @@ func (s *Switch) ranks() []int32 {
 func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st *actors.Status) {
 	last := st.LastEvent
 	s.look()
+	if s.wait.counting {
+		s.wait.rest()
+	}
 	for {
 		at, tw, tt := in.Next(), s.work.next(), s.timer.next()
 		if s.faults != nil {

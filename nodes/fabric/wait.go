@@ -12,13 +12,47 @@ func firstBit(m uint8) int { return bits.TrailingZeros8(m) }
 
 // waits counts, for each egress queue that lossless traffic may take, the
 // frames it holds by ingress port: the part of the wait-for graph that a
-// device knows.
+// device knows. They are counted only from when a PG goes to XOFF: before, what
+// the queues hold says it all, and a count would be a cache line a frame.
 type waits struct {
-	idx   []int16 // port·8+queue → row, -1 = not tracked
-	held  []uint32
-	since []clock.Time // when held became positive; kept only while some PG is in XOFF
-	n     int          // ports
-	xoffs int          // PGs in XOFF, as announced
+	idx      []int16 // port·8+queue → row, -1 = not tracked
+	held     []uint32
+	since    []clock.Time // when held became positive; kept only while some PG is in XOFF
+	n        int          // ports
+	xoffs    int          // PGs in XOFF, as announced
+	counting bool         // held is up to date
+	calm     int          // visits since some PG was in XOFF
+}
+
+// calmVisits is for how many visits without XOFF waits are counted on: to begin
+// again takes a look at every frame.
+const calmVisits = 64
+
+// rest ends the counting some time after the last XOFF.
+func (w *waits) rest() {
+	if w.xoffs > 0 {
+		w.calm = 0
+	} else if w.calm++; w.calm > calmVisits {
+		w.counting = false
+	}
+}
+
+// countWaits makes sure that waits are counted.
+func (s *Switch) countWaits() {
+	w := &s.wait
+	if w.calm = 0; w.counting {
+		return
+	}
+	w.counting = true
+	clear(w.held)
+	for i := range s.ports {
+		for k := range s.ports[i].q {
+			q := &s.ports[i].q[k]
+			if q.row >= 0 {
+				q.each(func(_ *wireFrame, m stored) { w.held[int(q.row)+int(m.pg)>>3]++ })
+			}
+		}
+	}
 }
 
 func (s *Switch) initWaits() {
@@ -62,7 +96,7 @@ func (s *Switch) losslessClasses() (tcs uint8) {
 
 // enter counts a frame that a queue with this row takes from an ingress port.
 func (w *waits) enter(now clock.Time, row int32, ingress int) {
-	if row >= 0 {
+	if w.counting && row >= 0 {
 		k := int(row) + ingress
 		h := &w.held[k]
 		if *h++; *h == 1 && w.xoffs > 0 {
@@ -72,7 +106,7 @@ func (w *waits) enter(now clock.Time, row int32, ingress int) {
 }
 
 func (w *waits) leave(row int32, ingress int) {
-	if row >= 0 {
+	if w.counting && row >= 0 {
 		w.held[int(row)+ingress]--
 	}
 }

@@ -18,11 +18,12 @@ const (
 func (r *RNIC) Hint(level int) {
 	switch level {
 	case 0:
-		mem.Prefetch(unsafe.Pointer(&r.out), hintRNIC)
-		mem.Prefetch(unsafe.Pointer(&r.fx), 1)
-		mem.Prefetch(unsafe.Pointer(&r.two[0]), 1)
-		mem.Prefetch(unsafe.Pointer(&r.two[1]), 1)
-		mem.Prefetch(unsafe.Pointer(&r.np), 1)
+		p := unsafe.Pointer(r)
+		mem.PrefetchAt(p, unsafe.Offsetof(r.out), hintRNIC)
+		mem.PrefetchAt(p, unsafe.Offsetof(r.fx), 1)
+		mem.PrefetchAt(p, unsafe.Offsetof(r.two), 1)
+		mem.PrefetchAt(p, unsafe.Offsetof(r.two)+unsafe.Sizeof(r.two[0]), 1)
+		mem.PrefetchAt(p, unsafe.Offsetof(r.np), 1)
 	case 1:
 		if len(r.pairs) > len(r.two) {
 			mem.Prefetch(unsafe.Pointer(&r.pairs[0]), 4)
@@ -49,7 +50,7 @@ func (r *RNIC) hintPairs() {
 			mem.Prefetch(unsafe.Pointer(p.q), hintReq)
 		default:
 			mem.Prefetch(unsafe.Pointer(p.q), 1)
-			mem.Prefetch(unsafe.Pointer(&p.q.Resp), hintResp)
+			mem.PrefetchAt(unsafe.Pointer(p.q), unsafe.Offsetof(p.q.Resp), hintResp)
 		}
 	}
 }

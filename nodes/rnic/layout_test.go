@@ -33,8 +33,11 @@ func TestHotLines(t *testing.T) {
 	if n := unsafe.Offsetof(r.port) + unsafe.Offsetof(r.port[0].pausedSince) - unsafe.Offsetof(r.out); n > 13*mem.Line {
 		t.Errorf("an RNIC's hot part takes %d bytes", n)
 	}
-	if n := unsafe.Offsetof(r.st) - unsafe.Offsetof(r.np); n != mem.Line-8 {
-		t.Errorf("what a mark touches takes %d bytes and 8", n)
+	if n := unsafe.Sizeof(r.np); n > mem.Line {
+		t.Errorf("what a mark touches takes %d bytes", n)
+	}
+	if n := unsafe.Sizeof(r) + 8; n > 20*mem.Line {
+		t.Errorf("an RNIC takes %d bytes with the allocator's word: with more than 1,280 it is in its next size", n)
 	}
 	if n := unsafe.Sizeof(pair{}); n != 2*mem.Line {
 		t.Errorf("a pair takes %d bytes", n)

@@ -56,8 +56,15 @@ type RNIC struct {
 	fx     qp.Effects
 	_      [24]byte
 	two    [2]pair // unless there are more
-	np     cc.NP   // a cache line with stats.ecnMarked
-	st     stats
+	np     cc.NP
+	*cold
+}
+
+// cold is what few frames touch. It lies apart, so that what the others touch of
+// all RNICs of a POD is on as few pages of memory as can be: a processor
+// remembers where some thousand are.
+type cold struct {
+	st stats
 
 	plan *topology.Plan
 	idx  *Index
@@ -117,7 +124,7 @@ const (
 // New builds the RNIC of device dev.
 func New(plan *topology.Plan, dev int32, idx *Index) *RNIC {
 	d := &plan.Devices[dev]
-	r := &RNIC{plan: plan, idx: idx, dev: d, nic: d.NIC, k: uint32(d.Num), chain: actors.NewChain(plan.Seed, d.Name)}
+	r := &RNIC{nic: d.NIC, k: uint32(d.Num), chain: actors.NewChain(plan.Seed, d.Name), cold: &cold{plan: plan, idx: idx, dev: d}}
 	r.ports, r.pairs = r.port[:0], r.two[:]
 	for i := range d.Ports {
 		r.ports = append(r.ports, txPort{Port: port.New(&d.Ports[i], true), num: d.Ports[i].Num})
