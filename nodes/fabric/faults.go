@@ -251,11 +251,11 @@ func (x *faultPlan) forge(now clock.Time, a *fault.Spec, out *actors.Outbox) {
 		s.admitHeld(now, port, &f, out)
 		return
 	}
-	timeline := p.port
 	if pause {
+		timeline := p.port
 		timeline.SendPFC(now, &f)
 	} else {
-		timeline.Transmit(clock.Max(now, timeline.FreeAt()), &f)
+		p.port.Aside(now, &f)
 		p.c.Injected.add(f.Len)
 	}
 	out.SendLate(port, &f)

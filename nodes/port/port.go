@@ -100,6 +100,14 @@ func (p *Port) Transmit(now clock.Time, f *wire.Frame) {
 	}
 }
 
+// Aside gives an extra frame the times it would have after what is being sent,
+// and leaves the port as it is.
+func (p *Port) Aside(now clock.Time, f *wire.Frame) {
+	q := *p
+	q.on = false // the copy has the ring in common
+	q.Transmit(max(now, q.freeAt), f)
+}
+
 // inexact is the time of n bytes where that of one is no whole number.
 func (p *Port) inexact(now clock.Time, n clock.Duration) (d clock.Duration) {
 	if now != p.freeAt {

@@ -130,3 +130,24 @@ func BenchmarkTransmit(b *testing.B) {
 		p.Transmit(p.FreeAt(), &f)
 	}
 }
+
+// TestAside: an extra frame has the times of one sent next and leaves no trace,
+// with a ring of its first size and a grown one.
+func TestAside(t *testing.T) {
+	for _, frames := range []int{1, 40} {
+		p := New(plan(), true)
+		for range frames {
+			p.Transmit(p.FreeAt(), &wire.Frame{Len: 64})
+		}
+		now := p.FreeAt().Add(10 * clock.Microsecond) // all have left
+		was, is := snap.Writer{}, snap.Writer{}
+		p.Snapshot(&was)
+		f, next := wire.Frame{Len: 500}, wire.Frame{Len: 500}
+		p.Aside(now, &f)
+		if p.Snapshot(&is); string(was.B) != string(is.B) {
+			t.Errorf("after %d frames: the port is not what it was", frames)
+		}
+		p.Transmit(now, &next)
+		at(t, "arrival", f.At, next.At)
+	}
+}

@@ -304,11 +304,11 @@ func (s *faultState) forge(r *RNIC, now clock.Time, a *fault.Spec) {
 		r.accept(now, i, &f)
 		return
 	}
-	timeline := p.Port
 	if pause {
+		timeline := p.Port
 		timeline.SendPFC(now, &f)
 	} else {
-		timeline.Transmit(max(now, timeline.FreeAt()), &f)
+		p.Aside(now, &f)
 		r.st.injected[i].Add(int(f.Len))
 	}
 	r.out.SendLate(p.num, &f)
