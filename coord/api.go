@@ -151,19 +151,21 @@ func (n *Node) check(e *Entry) error {
 			return fmt.Errorf("a fault needs its text")
 		}
 		var spec *RunSpec
+		var live []Fault
+		f := *e.Fault
 		n.rep.View(func(s *State) {
-			if s.Run != nil {
-				c := s.Run.Spec
-				spec = &c
+			if r := s.Run; r != nil {
+				c := r.Spec
+				spec, live, f.Eff = &c, append(live, r.Faults...), max(f.Want, r.Grant)
 			}
 		})
 		if spec == nil {
 			return fmt.Errorf("no run is on the cluster")
 		}
-		if e.Fault.Clear {
+		if f.Clear {
 			return nil
 		}
-		return n.cfg.Model.CheckFault(spec, e.Fault)
+		return n.cfg.Model.CheckFault(spec, live, &f)
 	case KindFail:
 		e.Why = "cancelled: " + e.Why
 	}

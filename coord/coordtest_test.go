@@ -68,7 +68,7 @@ func (m relays) Build(s *coord.RunSpec, hosted func(int32) bool, workers int) (c
 	return &relayFabric{fab, e}, nil
 }
 
-func (relays) CheckFault(s *coord.RunSpec, f *coord.Fault) error {
+func (relays) CheckFault(s *coord.RunSpec, _ []coord.Fault, f *coord.Fault) error {
 	if _, err := parseFault(f); err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (m *simModel) Build(s *RunSpec, hosted func(int32) bool, workers int) (Fabr
 }
 
 // CheckFault implements Model.
-func (m *simModel) CheckFault(_ *RunSpec, f *Fault) error {
+func (m *simModel) CheckFault(_ *RunSpec, _ []Fault, f *Fault) error {
 	_, _, err := simFault(f)
 	return err
 }

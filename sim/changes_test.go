@@ -180,3 +180,50 @@ func TestChangeRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestLiveChangesThatDoNotFit: of two changes that exclude each other, given
+// before either was known, the later one waits until the first has ended; the
+// order in which they become known is nothing.
+func TestLiveChangesThatDoNotFit(t *testing.T) {
+	p := parse(t, changesBase)
+	var set [2]*topology.Fault
+	for i, text := range []string{"switches.all.ecn.kmin=150KB", "switches.all.ecn.kmax=120KB"} {
+		f, err := topology.ParseSet(text)
+		if err == nil {
+			err = p.BindFault(f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.At = clock.Time(10*(i+1)) * clock.Time(clock.Microsecond)
+		set[i] = f
+	}
+	const queue = 3
+	base := p.Device("leaf1").Ports[0].ECN[queue]
+	for _, first := range []int{0, 1} {
+		tl := topology.NewTimeline(p)
+		tl.Live = true
+		for _, i := range []int{first, 1 - first} {
+			if err := tl.Add(set[i], int32(i)); err != nil {
+				t.Fatalf("the run would end: %v", err)
+			}
+		}
+		tl.End(0, clock.Time(30*clock.Microsecond))
+		for us, want := range map[int64][2]int64{5: {base.KMin, base.KMax}, 15: {150_000, base.KMax}, 25: {150_000, base.KMax}, 35: {base.KMin, 120_000}} {
+			e := tl.At(clock.Time(us * int64(clock.Microsecond))).Device("leaf1").Ports[0].ECN[queue]
+			if e.KMin != want[0] || e.KMax != want[1] {
+				t.Errorf("number %d known first, at %d us: kmin %d, kmax %d, want %v", first, us, e.KMin, e.KMax, want)
+			}
+		}
+	}
+	f, err := sim.Build(p, func(int32) bool { return true }, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Engine.Close()
+	for i, x := range set {
+		if err := f.Schedule(x, int32(i)); err != nil {
+			t.Errorf("the run ends: %v", err)
+		}
+	}
+}

@@ -120,6 +120,7 @@ func Build(plan *topology.Plan, hosted func(dev int32) bool, workers int) (*Fabr
 	}
 	acts := make([]actors.Actor, len(plan.Devices))
 	f.settings = topology.NewTimeline(plan)
+	f.settings.Live = true // those of the file have been checked
 	b := builder{plan: plan, time: f.settings}
 	for i := range plan.Devices {
 		d := &plan.Devices[i]

@@ -194,6 +194,12 @@ type Timeline struct {
 	all    []change // by (start, index)
 	stages []stage  // by time
 	cache  map[string]*Plan
+
+	// Live lets a change that does not fit the others wait: it is in force from
+	// when it does. Two commands that were checked before either was known must
+	// not end a run. What is in force follows from the changes alone, whatever
+	// the order in which they were added.
+	Live bool
 }
 
 type change struct {
@@ -296,6 +302,9 @@ func (t *Timeline) resolve(at clock.Time) (*Plan, error) {
 		return p, nil
 	}
 	p, err := t.base.Variant(sets)
+	if err != nil && t.Live {
+		p, err = t.fitting(sets), nil
+	}
 	if err == nil {
 		t.cache[key] = p
 	}
@@ -356,4 +365,16 @@ func (r *resolver) readChange(n *node, field string) (*Fault, bool) {
 		r.failFault(n, field, e)
 	}
 	return f, len(errs) == 0
+}
+
+// fitting lays those of the settings, in their order, that fit the ones before.
+func (t *Timeline) fitting(sets []string) *Plan {
+	var in []string
+	p := t.base
+	for _, s := range sets {
+		if v, err := t.base.Variant(append(in, s)); err == nil {
+			in, p = append(in, s), v
+		}
+	}
+	return p
 }

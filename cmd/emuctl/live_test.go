@@ -282,3 +282,27 @@ func TestResultOfWhat(t *testing.T) {
 	l.ended(t)
 	result(report.ExitCluster, localResult)
 }
+
+// Live changes are judged by what is in force with them: one that does not fit
+// the change before it is refused, and the run goes on.
+func TestLiveChangesFitEachOther(t *testing.T) {
+	t.Setenv("ROCEMU_CONTEXTS", filepath.Join(t.TempDir(), "contexts"))
+	l := goLive(t, endless)
+	says(t, "SLOT", "status")
+	for _, x := range []struct{ set, says string }{
+		{"switches.leaf.ecn.kmin=150KB", ""},
+		{"switches.leaf.ecn.kmax=120KB", "must not be below kmin"},
+		{"switches.leaf.ecn.kmax=800KB", ""},
+		{"switches.leaf.ecn.kmin=500KB", ""},
+	} {
+		var out, errs bytes.Buffer
+		code := emuctl([]string{"set", x.set}, &out, &errs)
+		if (code == 0) != (x.says == "") || !strings.Contains(errs.String(), x.says) {
+			t.Errorf("%s: exit code %d: %s%s", x.set, code, out.String(), errs.String())
+		}
+	}
+	says(t, "saved here at", "snapshot", "save", "here") // it has come to where all are in force
+	if code := l.ended(t); code != report.ExitLimit {
+		t.Errorf("exit code %d, want %d: %s", code, report.ExitLimit, l.errs.String())
+	}
+}

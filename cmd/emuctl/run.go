@@ -117,6 +117,9 @@ func (f *runFlags) control(plan *topology.Plan) error {
 	if f.Kill != nil && f.Processes == "" {
 		return errors.New("--kill kills processes: it goes with --processes N")
 	}
+	if f.Processes != "" && (len(f.SaveAt) > 0 || f.Restore != "") {
+		return errors.New("--processes does not go with --save-at or --restore; emuctl snapshot saves a running fabric")
+	}
 	if f.Interact && alone != "" {
 		return fmt.Errorf("--interactive does not go with %s", alone)
 	}

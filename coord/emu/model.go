@@ -129,7 +129,7 @@ func Fault(p *topology.Plan, f *coord.Fault) (*topology.Fault, error) {
 }
 
 // CheckFault implements coord.Model.
-func (m *Model) CheckFault(s *coord.RunSpec, f *coord.Fault) error {
+func (m *Model) CheckFault(s *coord.RunSpec, live []coord.Fault, f *coord.Fault) error {
 	p, err := m.Plan(s)
 	if err != nil {
 		return err
@@ -141,15 +141,41 @@ func (m *Model) CheckFault(s *coord.RunSpec, f *coord.Fault) error {
 	if err := comes(p, f.Want); err != nil || x.Kind != topology.SetKind {
 		return err
 	}
-	t := topology.NewTimeline(p) // with what the file changes, does it resolve?
+	t, err := changes(p, live)
+	if err != nil {
+		return err
+	}
+	return t.Add(x, int32(len(p.Faults)+len(live)))
+}
+
+// changes is what a run's settings are by its file and what was changed live.
+func changes(p *topology.Plan, live []coord.Fault) (*topology.Timeline, error) {
+	t := topology.NewTimeline(p)
 	for i := range p.Faults {
-		if c := &p.Faults[i]; c.Kind == x.Kind {
+		if c := &p.Faults[i]; c.Kind == topology.SetKind {
 			if err := t.Add(c, int32(i)); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	return t.Add(x, int32(len(p.Faults)))
+	t.Live = true // each was checked before
+	defer func() { t.Live = false }()
+	for i := range live {
+		f := &live[i]
+		index := int32(len(p.Faults) + f.Index)
+		if f.Clear {
+			t.End(index, f.Eff)
+			continue
+		}
+		x, err := Fault(p, f)
+		if err != nil || x.Kind != topology.SetKind {
+			continue
+		}
+		if err := t.Add(x, index); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
 }
 
 // comes says why a run does not come to an instant.
