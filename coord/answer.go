@@ -23,8 +23,7 @@ const patience = 500 * time.Millisecond
 
 // answer serves a question.
 func (n *Node) answer(q micro.Request, h func([]byte) (any, error)) {
-	if !n.rep.reaches(q.Headers().Get(HeaderSeq), patience) {
-		_ = q.Error(CodeLags, "the coordinator "+n.cfg.Name+" lags behind the ledger", nil)
+	if !n.current(q) {
 		return
 	}
 	v, err := h(q.Data())
@@ -37,8 +36,7 @@ func (n *Node) answer(q micro.Request, h func([]byte) (any, error)) {
 
 // command checks an entry from a client and has the leader commit it.
 func (n *Node) command(q micro.Request, kind Kind) {
-	if !n.rep.reaches(q.Headers().Get(HeaderSeq), patience) {
-		_ = q.Error(CodeLags, "the coordinator "+n.cfg.Name+" lags behind the ledger", nil)
+	if !n.current(q) {
 		return
 	}
 	r, err := n.admit(q.Data(), kind)
@@ -46,6 +44,39 @@ func (n *Node) command(q micro.Request, kind Kind) {
 		r = Result{Err: err.Error()}
 	}
 	_ = q.RespondJSON(r, n.knows())
+}
+
+// current reports whether the ledger's copy here can answer, and says so itself
+// where it cannot.
+func (n *Node) current(q micro.Request) bool {
+	if n.caughtUp(patience) && n.rep.reaches(q.Headers().Get(HeaderSeq), patience) {
+		return true
+	}
+	_ = q.Error(CodeLags, "the coordinator "+n.cfg.Name+" lags behind the ledger", nil)
+	return false
+}
+
+// catchUp is for how long after its start a coordinator that the ledger does not
+// have as a member yet says nothing of it: without a quorum it never will.
+const catchUp = 5 * time.Second
+
+// caughtUp waits until the ledger's copy here has what was entered before this
+// process was started: then it has its member entry, which came after.
+func (n *Node) caughtUp(wait time.Duration) bool {
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	for {
+		changed := n.rep.Changed()
+		if n.settled.Load() || n.joined() || time.Since(n.since) > catchUp {
+			n.settled.Store(true)
+			return true
+		}
+		select {
+		case <-changed:
+		case <-late.C:
+			return false
+		}
+	}
 }
 
 // knows is the header of an answer.
