@@ -218,12 +218,10 @@ func (w *watcher) serveSwitches(plan *topology.Plan, tm otlp.TimeMap, to sinks) 
 	}
 	host, base := "", 0
 	if to.gnmi != "" {
-		h, port, err := net.SplitHostPort(to.gnmi)
-		n, err2 := strconv.Atoi(port)
-		if err := errors.Join(err, err2); err != nil {
-			return fmt.Errorf("--gnmi %q: want HOST:PORT: %w", to.gnmi, err)
+		var err error
+		if host, base, err = gnmiAddress(to.gnmi); err != nil {
+			return err
 		}
-		host, base = h, n
 	}
 	for i := range plan.Devices {
 		if plan.Devices[i].Kind == topology.RNIC {
@@ -250,20 +248,53 @@ func (w *watcher) serveSwitches(plan *topology.Plan, tm otlp.TimeMap, to sinks) 
 	return nil
 }
 
+// gnmiAddress is where the first switch is served: HOST:PORT.
+func gnmiAddress(to string) (host string, port int, err error) {
+	host, port, err = address(to)
+	if err != nil {
+		return "", 0, fmt.Errorf("--gnmi %q: want HOST:PORT, a switch each from that port on: %w", to, err)
+	}
+	return host, port, nil
+}
+
+// dialOutTo are the listeners of a dial-out: [sonic:]HOST:PORT, several
+// separated by commas.
+func dialOutTo(to string) (dest []string, sonic bool, err error) {
+	list, sonic := strings.CutPrefix(to, "sonic:")
+	dest = strings.Split(list, ",")
+	for _, d := range dest {
+		if _, _, err := address(d); err != nil {
+			return nil, false, fmt.Errorf("--dialout %q: want [sonic:]HOST:PORT: %w", to, err)
+		}
+	}
+	return dest, sonic, nil
+}
+
+// address takes HOST:PORT with a port by number.
+func address(s string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(s)
+	if err != nil {
+		return "", 0, err
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n == 0 {
+		return "", 0, fmt.Errorf("port %q is not a number from 1 to 65535", text)
+	}
+	return host, int(n), nil
+}
+
 // dialOut has a switch publish the counters of its ports, queues and priority
-// groups to a listener: [sonic:]HOST:PORT, several separated by commas.
+// groups to a listener.
 func dialOut(s *gnmi.Store, to string) (*gnmi.Publisher, error) {
 	cfg := gnmi.DialOut{Name: "rocemu", Target: "COUNTERS_DB", Encoding: pb.Encoding_JSON_IETF, Retry: time.Second}
-	to, sonic := strings.CutPrefix(to, "sonic:")
+	dest, sonic, err := dialOutTo(to)
+	if err != nil {
+		return nil, err
+	}
 	if sonic {
 		cfg.Method = gnmi.MethodSONiC
 	}
-	cfg.Destinations = strings.Split(to, ",")
-	for _, d := range cfg.Destinations {
-		if _, _, err := net.SplitHostPort(d); err != nil {
-			return nil, fmt.Errorf("--dialout %q: want [sonic:]HOST:PORT: %w", to, err)
-		}
-	}
+	cfg.Destinations = dest
 	for _, more := range []string{"", "Queues", "PriorityGroups"} {
 		path := &pb.Path{Elem: []*pb.PathElem{{Name: "COUNTERS"}, {Name: "Ethernet*"}}}
 		if more != "" {

@@ -50,6 +50,9 @@ func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error 
 	if f.Workers < 0 {
 		return fmt.Errorf("--workers %d: must be 0 or more", f.Workers)
 	}
+	if err := f.check(); err != nil {
+		return err
+	}
 	l, err := f.load(files)
 	if err != nil {
 		return err
@@ -91,6 +94,18 @@ func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error 
 		}
 	}
 	return a.showResult(res)
+}
+
+// check refuses flags that are wrong by themselves.
+func (f *runFlags) check() error {
+	_, err := saves(f.SaveAt, nil)
+	if err == nil && f.GNMI != "" {
+		_, _, err = gnmiAddress(f.GNMI)
+	}
+	if err == nil && f.Dialout != "" {
+		_, _, err = dialOutTo(f.Dialout)
+	}
+	return err
 }
 
 // silent leaves out the verdict's exit code: another error has its own.
@@ -146,7 +161,8 @@ func (a *app) execRun(ctx context.Context, l *loaded, f *runFlags, events bool) 
 		log.plan = l.plan
 		o.Records = log.add
 	}
-	if err := f.resume(&o); err != nil {
+	saved := map[string]bool{}
+	if err := f.resume(&o, saved); err != nil {
 		return nil, nil, err
 	}
 	w, err := watch(l.plan, &o, events, f)
@@ -163,6 +179,9 @@ func (a *app) execRun(ctx context.Context, l *loaded, f *runFlags, events bool) 
 	res.Detail.Events, res.Detail.Resolved = log.events, l.plan.Resolved()
 	if err := w.finish(res); err != nil {
 		return nil, nil, err
+	}
+	for _, s := range f.unsaved(res, saved) {
+		fmt.Fprintln(a.err, "warning:", s)
 	}
 	warn(res, l.warns, topology.Lint(l.plan))
 	if ctx.Err() != nil && cutShort(res) {

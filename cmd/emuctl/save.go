@@ -11,12 +11,14 @@ import (
 	"strings"
 
 	"github.com/rocemu/rocemu/clock"
+	"github.com/rocemu/rocemu/report"
 	"github.com/rocemu/rocemu/sim"
 	"github.com/rocemu/rocemu/topology"
 )
 
-// saves turns --save-at T=FILE into stops of the run, in order of T.
-func saves(args []string) ([]sim.Pause, error) {
+// saves turns --save-at T=FILE into stops of the run, in order of T. Each that
+// the run comes to tells done of its argument.
+func saves(args []string, done func(arg string)) ([]sim.Pause, error) {
 	var out []sim.Pause
 	for _, a := range args {
 		at, file, ok := strings.Cut(a, "=")
@@ -25,9 +27,9 @@ func saves(args []string) ([]sim.Pause, error) {
 		}
 		d, err := topology.ParseDuration(at)
 		if err != nil || d <= 0 {
-			return nil, errors.Join(fmt.Errorf("--save-at %q: %s is not a time after the start, such as 1ms", a, at), err)
+			return nil, fmt.Errorf("--save-at %q: %q is not a time after the start, such as 1ms", a, at)
 		}
-		out = append(out, sim.Pause{At: clock.Time(d), Do: func(f *sim.Fabric) error { return writeSaved(f, file) }})
+		out = append(out, sim.Pause{At: clock.Time(d), Do: func(f *sim.Fabric) error { done(a); return writeSaved(f, file) }})
 	}
 	slices.SortStableFunc(out, func(a, b sim.Pause) int { return cmp.Compare(a.At, b.At) })
 	return out, nil
@@ -87,9 +89,10 @@ func (f *runFlags) load(files []string) (*loaded, error) {
 	return compile(plan, warns)
 }
 
-// resume puts --restore and --save-at into a run's options.
-func (f *runFlags) resume(o *sim.Options) error {
-	stops, err := saves(f.SaveAt)
+// resume puts --restore and --save-at into a run's options; saved gets the
+// arguments whose instants the run comes to.
+func (f *runFlags) resume(o *sim.Options, saved map[string]bool) error {
+	stops, err := saves(f.SaveAt, func(arg string) { saved[arg] = true })
 	if err != nil {
 		return err
 	}
@@ -103,4 +106,15 @@ func (f *runFlags) resume(o *sim.Options) error {
 	}
 	o.OnBuild = func(fab *sim.Fabric) error { return fab.Restore(s) }
 	return nil
+}
+
+// unsaved warns of what --save-at asked for at instants that the run did not
+// come to.
+func (f *runFlags) unsaved(res *report.Result, saved map[string]bool) (l []string) {
+	for _, arg := range f.SaveAt {
+		if !saved[arg] {
+			l = append(l, fmt.Sprintf("--save-at %s: the run ended at %s, before it; nothing is written", arg, report.Span(res.VirtualNS)))
+		}
+	}
+	return l
 }
