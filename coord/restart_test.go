@@ -22,7 +22,6 @@ func TestRestartedCoordinatorKnowsTheRun(t *testing.T) {
 	c.until("the run", func(s *coord.Status) bool { return s.Run != nil })
 	for _, n := range []string{"e2", "e3"} {
 		c.kill(n)
-		time.Sleep(100 * time.Millisecond)
 		c.start(n, true, 3, nil)
 		for end := time.Now().Add(700 * time.Millisecond); time.Now().Before(end); {
 			fresh, err := client.Dial(natsbus.Dialer{URL: c.srv.ClientURL(), Name: "fresh", Wait: 5 * time.Second})

@@ -1,8 +1,6 @@
 package chaos
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -25,17 +23,7 @@ workload:
 // before the run is stopped, is kept; what goes on from it takes a fault within
 // the leap and has forgotten the stop.
 func TestSnapshotInALeap(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "idle.yaml")
-	if err := os.WriteFile(file, []byte(idleFile), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	load := func(sets ...string) *topology.Plan {
-		p, _, err := topology.Load(topology.LoadOptions{Files: []string{file}, Sets: sets})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
+	load := func(set string) *topology.Plan { return planOf(t, "idle.yaml", idleFile, set) }
 	ms := clock.Time(clock.Millisecond)
 	l := cluster(t, 2, nil)
 	run := func(s coord.RunSpec) string {

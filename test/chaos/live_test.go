@@ -1,8 +1,6 @@
 package chaos
 
 import (
-	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -25,11 +23,13 @@ workload:
 
 func livePlan(t testing.TB, sets ...string) *topology.Plan {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "live.yaml")
-	if err := os.WriteFile(file, []byte(liveFile), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p, _, err := topology.Load(topology.LoadOptions{Files: []string{file}, Sets: sets})
+	return planOf(t, "live.yaml", liveFile, sets...)
+}
+
+// planOf resolves a fabric file of a test.
+func planOf(t testing.TB, name, text string, sets ...string) *topology.Plan {
+	t.Helper()
+	p, _, err := topology.Resolve([]topology.Source{{Name: name, Text: []byte(text)}}, sets, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -25,16 +24,8 @@ func TestSnapshotsOfHarmedRuns(t *testing.T) {
 	}
 	const seed = 7
 	r := rand.New(rand.NewPCG(seed, 1))
-	file := filepath.Join(t.TempDir(), "idle.yaml")
-	if err := os.WriteFile(file, []byte(idleFile), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	load := func(stop clock.Time) *topology.Plan {
-		p, _, err := topology.Load(topology.LoadOptions{Files: []string{file}, Sets: []string{"run.until=" + stop.String()}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
+		return planOf(t, "idle.yaml", idleFile, "run.until="+stop.String())
 	}
 	l := cluster(t, 2, nil)
 	begin := func(s coord.RunSpec) string {
@@ -55,7 +46,7 @@ func TestSnapshotsOfHarmedRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.IntN(4) > 0 {
-			time.Sleep(time.Duration(r.IntN(250)) * time.Millisecond)
+			time.Sleep(time.Duration(r.IntN(250)) * time.Millisecond)      // the drawn moment of the kill
 			if pid := l.Pids()[fmt.Sprintf("p%d", 1+r.IntN(2))]; pid > 0 { // it may be on its way back
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
