@@ -311,6 +311,18 @@ func (t *Timeline) resolve(at clock.Time) (*Plan, error) {
 	return p, err
 }
 
+// fitting lays those of the settings, in their order, that fit the ones before.
+func (t *Timeline) fitting(sets []string) *Plan {
+	var in []string
+	p := t.base
+	for _, s := range sets {
+		if v, err := t.base.Variant(append(in, s)); err == nil {
+			in, p = append(in, s), v
+		}
+	}
+	return p
+}
+
 // ParseSet reads PATH=VALUE as a change; names in it are not looked up.
 func ParseSet(s string) (*Fault, error) {
 	path, val, ok := strings.Cut(s, "=")
@@ -365,16 +377,4 @@ func (r *resolver) readChange(n *node, field string) (*Fault, bool) {
 		r.failFault(n, field, e)
 	}
 	return f, len(errs) == 0
-}
-
-// fitting lays those of the settings, in their order, that fit the ones before.
-func (t *Timeline) fitting(sets []string) *Plan {
-	var in []string
-	p := t.base
-	for _, s := range sets {
-		if v, err := t.base.Variant(append(in, s)); err == nil {
-			in, p = append(in, s), v
-		}
-	}
-	return p
 }

@@ -46,7 +46,7 @@ func (a *app) save(ctx context.Context, c *client.Client, f *saveFlags, name str
 	}
 	sctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	asked, err := c.Do(sctx, "save", &coord.Entry{Kind: coord.KindCkptPlan, Name: name, At: at})
+	asked, err := c.Save(sctx, name, at)
 	if err != nil {
 		return err
 	}

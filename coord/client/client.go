@@ -267,10 +267,9 @@ func (c *Client) Fault(ctx context.Context, f coord.Fault) (clock.Time, error) {
 }
 
 // Save asks for a snapshot under a name, at an instant or as soon as can be; it
-// returns its boundary and does not wait until it is stored.
-func (c *Client) Save(ctx context.Context, name string, at clock.Time) (clock.Time, error) {
-	r, err := c.command(ctx, "save", &coord.Entry{Kind: coord.KindCkptPlan, Name: name, At: at})
-	return r.At, err
+// returns the run and the boundary and does not wait until it is stored.
+func (c *Client) Save(ctx context.Context, name string, at clock.Time) (coord.Result, error) {
+	return c.command(ctx, "save", &coord.Entry{Kind: coord.KindCkptPlan, Name: name, At: at})
 }
 
 // Snapshots lists what was saved.

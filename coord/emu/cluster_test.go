@@ -207,8 +207,9 @@ func (c *cluster) beyondCheckpoint(look func()) *coord.RunStatus {
 		return to
 	}
 	step(100 * clock.Microsecond)
-	b, err := c.cl.Save(c.Context(), "before", 0)
+	kept, err := c.cl.Save(c.Context(), "before", 0)
 	c.must(err)
+	b := kept.At
 	step(50 * clock.Microsecond)
 	c.await("a checkpoint", func(r *coord.RunStatus) bool { look(); return r.Ckpt >= b })
 	at := step(40 * clock.Microsecond)

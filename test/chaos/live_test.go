@@ -77,7 +77,7 @@ func TestLiveEqualsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	end := kept + clock.Time(8*clock.Millisecond) // beyond what is granted by the time it is asked
+	end := kept.At + clock.Time(8*clock.Millisecond) // beyond what is granted by the time it is asked
 	if got, err := l.c.Stop(within(t, 10*time.Second), end); err != nil || got != end {
 		t.Fatalf("stop at %v: %v %v", end, got, err)
 	}
