@@ -162,9 +162,6 @@ func (n *Node) check(e *Entry) error {
 		if spec == nil {
 			return fmt.Errorf("no run is on the cluster")
 		}
-		if f.Clear {
-			return nil
-		}
 		return n.cfg.Model.CheckFault(spec, live, &f)
 	case KindFail:
 		e.Why = "cancelled: " + e.Why

@@ -69,10 +69,11 @@ func (m relays) Build(s *coord.RunSpec, hosted func(int32) bool, workers int) (c
 }
 
 func (relays) CheckFault(s *coord.RunSpec, _ []coord.Fault, f *coord.Fault) error {
-	if _, err := parseFault(f); err != nil {
-		return err
+	if f.Clear {
+		return nil
 	}
-	return nil
+	_, err := parseFault(f)
+	return err
 }
 
 // parseFault reads "disturb RELAY ID".

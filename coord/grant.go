@@ -53,6 +53,9 @@ type front struct {
 
 // next returns the grant to ask for, or the same as r.Grant when none is due.
 func (g *granter) next(now time.Time, r *Run, w clock.Duration, f front) clock.Time {
+	if r.Start != nil { // windows of a restored run are counted on
+		f.n = max(f.n, r.Start.N)
+	}
 	if g.run != r.Spec.ID {
 		*g = granter{run: r.Spec.ID, n: f.n, from: f.n, at: now, ext: firstWindows}
 	}

@@ -359,6 +359,30 @@ func TestGranter(t *testing.T) {
 	}
 }
 
+// The windows of a restored run are counted on from the snapshot's: what was
+// executed before it is no speed.
+func TestGrantAfterRestore(t *testing.T) {
+	const before = 1_000_000
+	r := &Run{Spec: RunSpec{ID: "r"}, StopAt: clock.Never, Pace: Pace{0, 1}, Start: &Ckpt{N: before}}
+	var g granter
+	now, m := time.Now(), clock.Time(0)
+	for i := range uint64(60) { // slots start after half a second, and make 1000 windows a second
+		f := front{m: m}
+		if i >= 10 {
+			f.n = before + 50*(i-10)
+			m = min(r.Grant, m+clock.Time(50*clock.Microsecond))
+		}
+		if r.Grant <= m {
+			f.want = m + 1000
+		}
+		r.Grant = max(r.Grant, g.next(now, r, clock.Microsecond, f))
+		if ahead := r.Grant.Sub(m); ahead > 600*clock.Microsecond {
+			t.Fatalf("%v are granted ahead, 1 ms is a second's", ahead)
+		}
+		now = now.Add(50 * time.Millisecond)
+	}
+}
+
 // A fabric of 5000 windows a second that leaps over 100 ms now and then: a leap
 // is granted when it is asked for, and what is granted ahead never lasts longer
 // than the horizon at the pace of the windows, give or take what one heartbeat

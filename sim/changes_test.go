@@ -128,7 +128,9 @@ changes:
 			t.Errorf("%s: settings differ after the end of all changes", a.Name)
 		}
 	}
-	tl.End(1, clock.Time(55*clock.Microsecond)) // revert b early
+	if err := tl.End(1, clock.Time(55*clock.Microsecond)); err != nil { // revert b early
+		t.Fatal(err)
+	}
 	if got := tl.At(clock.Time(56 * clock.Microsecond)).Devices[leaf].Ports[0].PFC.Alpha[3]; got.Den != 64 {
 		t.Errorf("alpha %v after b was cleared, want 1/64", got)
 	}
@@ -208,7 +210,9 @@ func TestLiveChangesThatDoNotFit(t *testing.T) {
 				t.Fatalf("the run would end: %v", err)
 			}
 		}
-		tl.End(0, clock.Time(30*clock.Microsecond))
+		if err := tl.End(0, clock.Time(30*clock.Microsecond)); err != nil {
+			t.Fatal(err)
+		}
 		for us, want := range map[int64][2]int64{5: {base.KMin, base.KMax}, 15: {150_000, base.KMax}, 25: {150_000, base.KMax}, 35: {base.KMin, 120_000}} {
 			e := tl.At(clock.Time(us * int64(clock.Microsecond))).Device("leaf1").Ports[0].ECN[queue]
 			if e.KMin != want[0] || e.KMax != want[1] {

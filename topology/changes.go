@@ -237,17 +237,21 @@ func (t *Timeline) insert(f *Fault, index int32) {
 	slices.SortFunc(t.all, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index)) })
 }
 
-// End lets a change end at an instant, at its start if that lies behind it.
-func (t *Timeline) End(index int32, at clock.Time) {
+// End lets a change end at an instant, at its start if that lies behind it. When
+// what is left does not resolve, it stays.
+func (t *Timeline) End(index int32, at clock.Time) error {
 	for i := range t.all {
 		if c := &t.all[i]; c.index == index && at < c.until {
+			had := c.until
 			c.until = max(at, c.at)
 			if _, err := t.rebuild(); err != nil {
-				c.until = clock.Never // what is left would not resolve: it stays
+				c.until = had
+				return err
 			}
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 // At returns the plan whose devices' settings are in force at an instant.

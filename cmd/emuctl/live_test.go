@@ -289,14 +289,23 @@ func TestLiveChangesFitEachOther(t *testing.T) {
 	t.Setenv("ROCEMU_CONTEXTS", filepath.Join(t.TempDir(), "contexts"))
 	l := goLive(t, endless)
 	says(t, "SLOT", "status")
+	var above string // the name of the change that the last one needs
 	for _, x := range []struct{ set, says string }{
 		{"switches.leaf.ecn.kmin=150KB", ""},
 		{"switches.leaf.ecn.kmax=120KB", "must not be below kmin"},
 		{"switches.leaf.ecn.kmax=800KB", ""},
 		{"switches.leaf.ecn.kmin=500KB", ""},
+		{"", "must not be above kmax"},
 	} {
 		var out, errs bytes.Buffer
-		code := emuctl([]string{"set", x.set}, &out, &errs)
+		args := []string{"set", x.set}
+		if x.set == "" {
+			args = []string{"revert", above}
+		}
+		code := emuctl(args, &out, &errs)
+		if strings.Contains(x.set, "800KB") {
+			above, _, _ = strings.Cut(out.String(), " ")
+		}
 		if (code == 0) != (x.says == "") || !strings.Contains(errs.String(), x.says) {
 			t.Errorf("%s: exit code %d: %s%s", x.set, code, out.String(), errs.String())
 		}

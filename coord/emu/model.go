@@ -134,6 +134,9 @@ func (m *Model) CheckFault(s *coord.RunSpec, live []coord.Fault, f *coord.Fault)
 	if err != nil {
 		return err
 	}
+	if f.Clear {
+		return checkEnd(p, live, f)
+	}
 	x, err := Fault(p, f)
 	if err != nil {
 		return err
@@ -146,6 +149,20 @@ func (m *Model) CheckFault(s *coord.RunSpec, live []coord.Fault, f *coord.Fault)
 		return err
 	}
 	return t.Add(x, int32(len(p.Faults)+len(live)))
+}
+
+// checkEnd refuses the end of a live change that others need. A name that there
+// is none of is the ledger's to refuse.
+func checkEnd(p *topology.Plan, live []coord.Fault, f *coord.Fault) error {
+	i := slices.IndexFunc(live, func(x coord.Fault) bool { return !x.Clear && x.Name == f.Name })
+	if i < 0 {
+		return nil
+	}
+	t, err := changes(p, live)
+	if err != nil {
+		return err
+	}
+	return t.End(int32(len(p.Faults)+live[i].Index), f.Eff)
 }
 
 // changes is what a run's settings are by its file and what was changed live.
@@ -164,7 +181,9 @@ func changes(p *topology.Plan, live []coord.Fault) (*topology.Timeline, error) {
 		f := &live[i]
 		index := int32(len(p.Faults) + f.Index)
 		if f.Clear {
-			t.End(index, f.Eff)
+			if err := t.End(index, f.Eff); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		x, err := Fault(p, f)

@@ -34,7 +34,7 @@ func (s *Switch) ClearFault(index int32, t clock.Time) {
 	if x, ok := s.faults.(*faultPlan); ok {
 		x.d.Clear(index, t)
 		if s.timeline != nil {
-			s.timeline.End(index, t)
+			_ = s.timeline.End(index, t) // live: what does not fit then waits
 		}
 	}
 }
