@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"context"
 	"strconv"
 	"time"
 
@@ -8,18 +9,26 @@ import (
 )
 
 // HeaderSeq carries a ledger number. In a request: the answer must know at
-// least so many entries. In an answer: it knows so many. A client that sends
-// the largest it has seen never looks into its own past, whichever coordinator
-// answers it.
+// least so many entries; without it, all that were in the ledger when it was
+// asked, however far behind the coordinator's own copy is. In an answer: it
+// knows so many. A client that sends the largest it has seen never looks into
+// its own past, and one that has seen nothing never into another's, whichever
+// coordinator answers it.
 const HeaderSeq = "Emu-Seq"
 
 // CodeLags is the error code of a coordinator that has not got that far (one
-// that was stopped, or has just been started again): another may have.
+// that was stopped, or has just been started again) or cannot tell, since none
+// leads: another may, soon.
 const CodeLags = "503"
 
-// patience is how long a coordinator waits for entries it lacks; less than a
-// client's patience with one answer.
+// patience is how long a coordinator waits for entries it lacks, and for the
+// leader's word on how many there are; less than a client's patience with one
+// answer.
 const patience = 500 * time.Millisecond
+
+// headless is how long no coordinator may lead before the others answer with
+// what they have, and say that there is no quorum: longer than an election.
+const headless = 3 * time.Second
 
 // answer serves a question.
 func (n *Node) answer(q micro.Request, h func([]byte) (any, error)) {
@@ -49,34 +58,53 @@ func (n *Node) command(q micro.Request, kind Kind) {
 // current reports whether the ledger's copy here can answer, and says so itself
 // where it cannot.
 func (n *Node) current(q micro.Request) bool {
-	if n.caughtUp(patience) && n.rep.reaches(q.Headers().Get(HeaderSeq), patience) {
+	why := "lags behind the ledger"
+	want, err := n.wanted(q.Headers().Get(HeaderSeq))
+	switch {
+	case err != nil:
+		why = "knows of no leader"
+	case n.rep.reaches(want, patience):
 		return true
 	}
-	_ = q.Error(CodeLags, "the coordinator "+n.cfg.Name+" lags behind the ledger", nil)
+	_ = q.Error(CodeLags, "the coordinator "+n.cfg.Name+" "+why, nil)
 	return false
 }
 
-// catchUp is for how long after its start a coordinator that the ledger does not
-// have as a member yet says nothing of it: without a quorum it never will.
-const catchUp = 5 * time.Second
-
-// caughtUp waits until the ledger's copy here has what was entered before this
-// process was started: then it has its member entry, which came after.
-func (n *Node) caughtUp(wait time.Duration) bool {
-	late := time.NewTimer(wait)
-	defer late.Stop()
-	for {
-		changed := n.rep.Changed()
-		if n.settled.Load() || n.joined() || time.Since(n.since) > catchUp {
-			n.settled.Store(true)
-			return true
-		}
-		select {
-		case <-changed:
-		case <-late.C:
-			return false
-		}
+// wanted is how many entries the answer to a request with this header must know.
+func (n *Node) wanted(header string) (uint64, error) {
+	if want, err := strconv.ParseUint(header, 10, 64); err == nil {
+		return want, nil
 	}
+	want, err := n.stand(patience)
+	if err != nil && n.cons.heardOf() > headless {
+		return 0, nil
+	}
+	return want, err
+}
+
+// stand asks the leader, which may be this process, how many entries the ledger
+// has.
+func (n *Node) stand(wait time.Duration) (uint64, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	b, err := n.ctl.Request(ctx, subjStand, nil)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(string(b), 10, 64)
+}
+
+// onStand answers with the ledger's number; only a leader that the others still
+// follow does, once its own copy has all that was committed under earlier ones.
+func (n *Node) onStand(m *request) {
+	if !n.cons.leads() {
+		return
+	}
+	go func() {
+		if n.cons.barrier(patience) == nil {
+			m.Answer(strconv.AppendUint(nil, n.rep.Seq(), 10))
+		}
+	}()
 }
 
 // knows is the header of an answer.
@@ -84,13 +112,9 @@ func (n *Node) knows() micro.RespondOpt {
 	return micro.WithHeaders(micro.Headers{HeaderSeq: {strconv.FormatUint(n.rep.Seq(), 10)}})
 }
 
-// reaches waits until the replica has the entry numbered seq ("" = none) and
-// reports whether it has.
-func (r *Replica) reaches(seq string, wait time.Duration) bool {
-	want, err := strconv.ParseUint(seq, 10, 64)
-	if err != nil {
-		return true
-	}
+// reaches waits until the replica has so many entries and reports whether it
+// has.
+func (r *Replica) reaches(want uint64, wait time.Duration) bool {
 	late := time.NewTimer(wait)
 	defer late.Stop()
 	for {

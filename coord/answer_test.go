@@ -12,16 +12,16 @@ func TestReplicaReaches(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Apply(e)
-	for _, seq := range []string{"", "no number", "0", "1"} {
+	for _, seq := range []uint64{0, 1} {
 		if !r.reaches(seq, 0) {
-			t.Errorf("%q is not reached at 1", seq)
+			t.Errorf("%d is not reached at 1", seq)
 		}
 	}
-	if r.reaches("2", 10*time.Millisecond) {
+	if r.reaches(2, 10*time.Millisecond) {
 		t.Error("2 is reached at 1")
 	}
 	go r.Apply(e)
-	if !r.reaches("2", 10*time.Second) {
+	if !r.reaches(2, 10*time.Second) {
 		t.Error("2 is not reached once applied")
 	}
 }

@@ -39,9 +39,13 @@ type voter interface {
 	// propose commits one entry on the leader. After an error it may be in the
 	// ledger or not; errHung means that this leader cannot write any more.
 	propose(b []byte, wait time.Duration) (Result, error)
+	// barrier waits until this copy has every entry committed before the call;
+	// an error when this voter does not lead.
+	barrier(wait time.Duration) error
 	leads() bool
 	leader() string
-	told() string // address that others reach it at
+	heardOf() time.Duration // how long ago there was a leader that this voter knew; 0 = there is
+	told() string           // address that others reach it at
 	bootstrapped() bool
 	bootstrap(voters map[string]string) error
 	addVoter(name, addr string) error
@@ -101,6 +105,7 @@ func (n *Node) listen() error {
 		sub(subjBeat, "", n.lead.onBeat)
 		sub(subjReport, "", n.lead.onReport)
 		sub(subjLead, "", n.onLead)
+		sub(subjStand, "", n.onStand)
 		sub(subjPiece, "", n.onPiece)
 		sub(subjSync, queueAny, n.onSync)
 	}

@@ -9,6 +9,7 @@ const (
 	subjLedger = "emu.l"            // leader's feed of committed entries
 	subjSync   = "emu.sync"         // request: the whole state
 	subjLead   = "emu.lead"         // request to the leader: one entry
+	subjStand  = "emu.stand"        // request to the leader: how many entries the ledger has
 	subjPiece  = "emu.piece"        // request to the leader: a piece of a submission
 	subjBlob   = "emu.blob"         // request to whoever has it: a piece of a blob
 	subjReport = "emu.k"            // checkpoint reports

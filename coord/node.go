@@ -60,8 +60,6 @@ type Config struct {
 type Node struct {
 	cfg     Config
 	boot    string
-	since   time.Time     // start
-	settled atomic.Bool   // see caughtUp
 	conn    *natsbus.Conn // batches
 	nats    *natsbus.Conn // control and bulk
 	bus     natsbus.Bus   // over conn
@@ -132,7 +130,7 @@ func NewNode(ctx context.Context, cfg Config) (*Node, error) {
 
 // newNode is a node that is connected to nothing yet.
 func newNode(cfg Config, boot string) *Node {
-	return &Node{cfg: cfg, boot: boot, since: time.Now(), rep: NewReplica(), log: cfg.Log, usage: used, runs: map[int]*runner{}, kick: make(chan struct{}, 1)}
+	return &Node{cfg: cfg, boot: boot, rep: NewReplica(), log: cfg.Log, usage: used, runs: map[int]*runner{}, kick: make(chan struct{}, 1)}
 }
 
 func nonce() string {

@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -47,6 +48,7 @@ type consensus struct {
 	book  *addressBook
 	turns chan bool // leadership, won or lost: Raft waits until it is taken
 	turn  atomic.Pointer[func()]
+	since time.Time // start
 	over  sync.Once
 }
 
@@ -163,7 +165,7 @@ func openRaft(c raftConfig, rep *Replica) (*consensus, error) {
 		st.Close()
 		return nil, fmt.Errorf("raft: %w", err)
 	}
-	x := &consensus{raft: r, rep: rep, store: st, trans: trans, addr: told, book: book, turns: turns}
+	x := &consensus{raft: r, rep: rep, store: st, trans: trans, addr: told, book: book, turns: turns, since: time.Now()}
 	go func() {
 		for range turns {
 			if f := x.turn.Load(); f != nil {
@@ -216,6 +218,19 @@ func (c *consensus) propose(b []byte, wait time.Duration) (Result, error) {
 	}
 }
 
+// barrier implements voter.
+func (c *consensus) barrier(wait time.Duration) error {
+	f := c.raft.Barrier(wait)
+	done := make(chan error, 1)
+	go func() { done <- f.Error() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(wait):
+		return context.DeadlineExceeded
+	}
+}
+
 // errHung: hashicorp/raft keeps a leader whose disk hangs in office for ever,
 // since its heartbeats go on (raft#503); the process has to go.
 var errHung = errors.New("coord: the leader's disk does not answer")
@@ -227,6 +242,18 @@ func (c *consensus) leads() bool { return c.raft.State() == raft.Leader }
 func (c *consensus) leader() string {
 	_, id := c.raft.LeaderWithID()
 	return string(id)
+}
+
+// heardOf implements voter.
+func (c *consensus) heardOf() time.Duration {
+	if c.leads() || c.leader() != "" {
+		return 0
+	}
+	last := c.raft.LastContact()
+	if last.Before(c.since) {
+		last = c.since
+	}
+	return time.Since(last)
 }
 
 // addVoter lets a coordinator in, or changes its address.

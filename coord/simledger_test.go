@@ -98,6 +98,9 @@ func (v simVoter) leader() string {
 	return ""
 }
 
+// barrier and heardOf are for the services of micro, which no one uses here.
+func (v simVoter) barrier(time.Duration) error       { return raft.ErrNotLeader }
+func (v simVoter) heardOf() time.Duration            { return 0 }
 func (v simVoter) told() string                      { return "at-" + v.l.proc.name }
 func (v simVoter) bootstrapped() bool                { return true }
 func (v simVoter) bootstrap(map[string]string) error { return nil }
