@@ -296,6 +296,9 @@ func TestQuorumLost(t *testing.T) {
 		t.Errorf("a command without quorum: %v after %v", err, time.Since(t0))
 	}
 	m.stands(500 * time.Millisecond)
+	if s, err := m.dial().Status(within(t, 15*time.Second)); err != nil || s.Quorum || s.Run == nil || s.Run.ID != id {
+		t.Errorf("who asks for the first time is answered %+v, %v", s, err)
+	}
 	m.kill("c2", syscall.SIGCONT)
 	m.kill("c3", syscall.SIGCONT)
 	m.until("quorum", func(s *coord.Status) bool { return s.Quorum })
