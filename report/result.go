@@ -173,11 +173,12 @@ type Telemetry struct {
 	MissingRecords uint64   `json:"missing_records"` // notes that devices did not keep
 	Exports        []Export `json:"exports,omitempty"`
 	Samples        *Pushed  `json:"samples,omitempty"`
+	DialOut        *Pushed  `json:"dialout,omitempty"` // of each switch, added up
 }
 
-// Pushed says what became of the samples of all counters that a collector was
-// to get: exported + dropped = made. A collector that falls behind loses the
-// oldest ones.
+// Pushed says what became of the samples of counters that a collector was to
+// get: exported + dropped = made. A collector that falls behind loses the oldest
+// ones.
 type Pushed struct {
 	Endpoint  string `json:"endpoint"`
 	Made      uint64 `json:"made"`

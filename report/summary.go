@@ -126,8 +126,15 @@ func undelivered(t *Telemetry) string {
 	for _, e := range t.Exports {
 		add(e.ChainsDropped, t.ChainsMade, "chains", e.Endpoint, e.LastError)
 	}
-	if m := t.Samples; m != nil {
-		add(m.Dropped, m.Made, "samples", m.Endpoint, m.LastError)
+	for _, m := range []*Pushed{t.Samples, t.DialOut} {
+		if m == nil {
+			continue
+		}
+		why := m.LastError
+		if why == "" {
+			why = "it was slower than the run, which does not wait"
+		}
+		add(m.Dropped, m.Made, "samples", m.Endpoint, why)
 	}
 	return some(out)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"net"
 	"strings"
 	"sync"
@@ -9,6 +10,8 @@ import (
 
 	pb "github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc"
+
+	"github.com/rocemu/rocemu/report"
 )
 
 // TestDialOut receives what the switches of a run publish by themselves.
@@ -43,9 +46,8 @@ func TestDialOut(t *testing.T) {
 	go srv.Serve(l) //nolint:errcheck // ends with Stop
 	defer srv.Stop()
 	for _, how := range []string{"", "sonic:"} {
-		var out, errs bytes.Buffer
-		if code := emuctl([]string{"run", "../../examples/incast.yaml", "--dialout", how + l.Addr().String(), "--json"}, &out, &errs); code != 0 {
-			t.Fatalf("exit code %d: %s", code, errs.String())
+		if p := dialed(t, how+l.Addr().String()); p.Exported == 0 || p.Exported+p.Dropped != p.Made || p.LastError != "" {
+			t.Errorf("%sdial-out to a listener: %+v", how, p)
 		}
 	}
 	mu.Lock()
@@ -58,7 +60,30 @@ func TestDialOut(t *testing.T) {
 			t.Errorf("no %s among %v", want, paths)
 		}
 	}
+	srv.Stop()
+	if p := dialed(t, l.Addr().String()); p.Made == 0 || p.Exported != 0 || p.Dropped != p.Made || !strings.Contains(p.LastError, "refused") {
+		t.Errorf("dial-out to nobody: %+v", p)
+	}
+	var out bytes.Buffer
+	emuctl([]string{"run", "../../examples/incast.yaml", "--dialout", l.Addr().String()}, &out, new(bytes.Buffer))
+	if want := "samples did not reach " + l.Addr().String(); !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out.String())
+	}
 	if emuctl([]string{"run", "../../examples/incast.yaml", "--dialout", "nowhere"}, new(bytes.Buffer), new(bytes.Buffer)) == 0 {
 		t.Error("a destination without a port was accepted")
 	}
+}
+
+// dialed runs a fabric that publishes to a listener and returns the account.
+func dialed(t *testing.T, to string) *report.Pushed {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := emuctl([]string{"run", "../../examples/incast.yaml", "--dialout", to, "--json"}, &out, &errs); code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs.String())
+	}
+	var r report.Result
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || r.Telemetry == nil || r.Telemetry.DialOut == nil {
+		t.Fatalf("no account of the dial-out: %v", err)
+	}
+	return r.Telemetry.DialOut
 }

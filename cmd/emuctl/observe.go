@@ -37,6 +37,8 @@ type watcher struct {
 	splits []flowtime.Split
 	push   *metrics.Pusher
 	pushed *report.Pushed // account of push, once it has ended
+	dials  []*gnmi.Publisher
+	dialed *report.Pushed // account of dials, once they have ended
 	prom   *metrics.Endpoint
 	stores []*gnmi.Store
 	stop   []func()
@@ -223,6 +225,9 @@ func (w *watcher) serveSwitches(plan *topology.Plan, tm otlp.TimeMap, to sinks) 
 			return err
 		}
 	}
+	if to.dialout != "" {
+		w.dialed = &report.Pushed{Endpoint: to.dialout}
+	}
 	for i := range plan.Devices {
 		if plan.Devices[i].Kind == topology.RNIC {
 			continue
@@ -241,7 +246,7 @@ func (w *watcher) serveSwitches(plan *topology.Plan, tm otlp.TimeMap, to sinks) 
 			if err != nil {
 				return err
 			}
-			w.stop = append(w.stop, p.Close)
+			w.dials = append(w.dials, p)
 		}
 		w.stores = append(w.stores, s)
 	}
@@ -312,8 +317,27 @@ func (w *watcher) end() {
 		w.push = nil
 		w.pushed.Made, w.pushed.Exported, w.pushed.Dropped, w.pushed.LastError = a.Offered, a.Exported, a.Dropped, a.LastError
 	}
-	stopAll(w.stop)
-	w.stop = nil
+	stops := w.stop
+	for _, p := range w.dials {
+		stops = append(stops, p.Close)
+	}
+	stopAll(stops)
+	w.accountDials()
+	w.stop, w.dials = nil, nil
+}
+
+// accountDials adds up what became of the samples of the dial-outs, which have
+// ended.
+func (w *watcher) accountDials() {
+	for _, p := range w.dials {
+		a := p.Account()
+		w.dialed.Made += a.Made
+		w.dialed.Exported += a.Exported
+		w.dialed.Dropped += a.Made - a.Exported
+		if a.LastError != "" {
+			w.dialed.LastError = a.LastError
+		}
+	}
 }
 
 // stopAll stops what a run is served by, all at once: each may wait for who
@@ -341,7 +365,7 @@ func (w *watcher) finish(r *report.Result) error {
 	}
 	w.end()
 	w.Finish(r)
-	r.Telemetry.Samples = w.pushed
+	r.Telemetry.Samples, r.Telemetry.DialOut = w.pushed, w.dialed
 	return err
 }
 

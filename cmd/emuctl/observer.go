@@ -154,5 +154,10 @@ func (o *observing) account(res *report.Result) {
 	for _, e := range t.Exports {
 		fmt.Fprintf(o.a.err, ", %d to %s (%d dropped)", e.ChainsExported, e.Endpoint, e.ChainsDropped)
 	}
+	for _, p := range []*report.Pushed{t.Samples, t.DialOut} {
+		if p != nil {
+			fmt.Fprintf(o.a.err, ", %d samples to %s (%d dropped)", p.Exported, p.Endpoint, p.Dropped)
+		}
+	}
 	fmt.Fprintln(o.a.err)
 }

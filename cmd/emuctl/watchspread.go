@@ -150,7 +150,7 @@ func (s *spreadWatch) complete(run *coord.Run, fetch func(sum string) ([]byte, e
 		res.Detail.Events = s.log.events
 	}
 	s.Finish(res)
-	res.Telemetry.Samples = s.pushed
+	res.Telemetry.Samples, res.Telemetry.DialOut = s.pushed, s.dialed
 	return res, plan, cost, nil
 }
 

@@ -46,8 +46,18 @@ type Publisher struct {
 	done   chan struct{}
 
 	mu   sync.Mutex
-	sent uint64
+	sent uint64 // messages
+	got  uint64 // samples that a listener's connection took
+	last *View  // the latest of them
 	err  error
+}
+
+// Account is what became of the samples that a dial-out was to publish. One that
+// a listener's connection took may still have been lost with that connection.
+type Account struct {
+	Made      uint64
+	Exported  uint64
+	LastError string // why the last connection failed, "" = it did not
 }
 
 // Publish starts a dial-out from s. It reconnects until Close, or until s ends.
@@ -84,6 +94,20 @@ func (p *Publisher) Sent() (uint64, error) {
 	return p.sent, p.err
 }
 
+// Account tells what became of the samples so far.
+func (p *Publisher) Account() Account {
+	p.store.mu.Lock()
+	a := Account{Made: p.store.taken}
+	p.store.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a.Exported = p.got
+	if p.err != nil {
+		a.LastError = p.err.Error()
+	}
+	return a
+}
+
 // run goes round the destinations; after each full round that failed it waits.
 func (p *Publisher) run(ctx context.Context) {
 	defer close(p.done)
@@ -91,9 +115,7 @@ func (p *Publisher) run(ctx context.Context) {
 		last := p.store.over()
 		for _, d := range p.cfg.Destinations {
 			err := p.connect(ctx, d)
-			p.mu.Lock()
-			p.err = err
-			p.mu.Unlock()
+			p.failed(ctx, d, err)
 			if err == nil || ctx.Err() != nil {
 				return
 			}
@@ -106,6 +128,19 @@ func (p *Publisher) run(ctx context.Context) {
 		case <-p.store.ended:
 		case <-ctx.Done():
 		}
+	}
+}
+
+// failed notes how a connection ended. One that the end of the run cut short
+// says less than the one before.
+func (p *Publisher) failed(ctx context.Context, addr string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case ctx.Err() == nil || err == nil:
+		p.err = err
+	case p.err == nil:
+		p.err = fmt.Errorf("%s had not answered when the run ended", addr)
 	}
 }
 
@@ -186,6 +221,17 @@ func (p *Publisher) feed(ctx context.Context, cs grpc.ClientStream) error {
 		if err := st.sample(v, gaps); err != nil {
 			return err
 		}
+		p.took(v)
+	}
+}
+
+// took counts a sample; the latest one is sent again after a reconnection.
+func (p *Publisher) took(v *View) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if v != p.last {
+		p.last = v
+		p.got++
 	}
 }
 

@@ -28,6 +28,7 @@ type Store struct {
 	top     []int64 // largest value so far, by mark
 	user    []int64 // since ClearUser
 	streams map[*mailbox]struct{}
+	taken   uint64 // samples so far
 
 	ended chan struct{}
 	once  sync.Once
@@ -81,6 +82,7 @@ func (s *Store) Publish(n *counters.Snapshot) {
 	v.points = slices.Clone(n.Points[s.lay.from : s.lay.from+s.lay.n])
 	s.track(v)
 	s.view = v
+	s.taken++
 	for m := range s.streams {
 		m.put(v)
 	}
