@@ -17,13 +17,14 @@ import (
 )
 
 // A saved fabric is a magic, the length of what follows, its SHA-256, and a
-// zstd stream of: version, plan hash, the resolved fabric file, the instant,
-// windows executed, each device's name and state, then what the run had told and
-// the deadlocks it had found. Everything is bounded and checked before use.
+// zstd stream of: version, plan hash, the resolved fabric file, the faults, the
+// instant, windows executed, each device's name and state, then what the run had
+// told and the deadlocks it had found. Everything is bounded and checked before
+// use.
 
 const (
 	saveMagic   = "ROCEMU\x00\x01"
-	saveVersion = 3
+	saveVersion = 4
 	maxSaved    = 1 << 34 // bytes, unpacked
 )
 
@@ -33,6 +34,7 @@ type Saved struct {
 	Windows uint64
 	Hash    [32]byte // of the plan that ran
 	Text    []byte   // its resolved fabric file
+	Faults  []string // its faults, those that --chaos drew among them, as text
 	devices []savedDevice
 	told    []byte
 	dead    []byte
@@ -45,7 +47,7 @@ type savedDevice struct {
 
 // Save takes the fabric as it stands between two windows.
 func (f *Fabric) Save() *Saved {
-	s := &Saved{At: f.Engine.Now(), Windows: f.Engine.Windows(), Hash: f.Plan.Hash, Text: f.Plan.Resolved()}
+	s := &Saved{At: f.Engine.Now(), Windows: f.Engine.Windows(), Hash: f.Plan.Hash, Text: f.Plan.Resolved(), Faults: faultTexts(f.Plan)}
 	for _, d := range f.Engine.Local() {
 		var w snap.Writer
 		f.Engine.SnapshotDevice(d, &w)
@@ -60,19 +62,24 @@ func (f *Fabric) Save() *Saved {
 
 // Restore puts a saved state into a freshly built fabric. The plan may differ
 // from the one that was saved in settings ("what if from here on"), not in
-// devices, ports, queue pairs or flows, nor in what the saved state keeps.
+// devices, ports, queue pairs, flows or faults, nor in what the saved state
+// keeps. An error is [ErrUnlike].
 func (f *Fabric) Restore(s *Saved) error {
-	if len(s.devices) != len(f.Plan.Devices) {
-		return fmt.Errorf("saved fabric has %d devices, this one %d", len(s.devices), len(f.Plan.Devices))
+	if err := f.restore(s); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnlike, err)
 	}
+	return nil
+}
+
+// ErrUnlike: a saved fabric cannot go on as the one that was asked for.
+var ErrUnlike = errors.New("this fabric cannot go on from the saved one")
+
+func (f *Fabric) restore(s *Saved) error {
 	if err := s.keeps(f.Plan); err != nil {
 		return err
 	}
 	for i := range s.devices {
 		d := &s.devices[i]
-		if d.name != f.Plan.Devices[i].Name {
-			return fmt.Errorf("device %d is %s in the saved fabric, %s in this one", i, d.name, f.Plan.Devices[i].Name)
-		}
 		r := &snap.Reader{B: d.state}
 		if err := f.Engine.RestoreDevice(int32(i), r); err != nil {
 			return err
@@ -111,6 +118,10 @@ func (s *Saved) WriteTo(w io.Writer) (int64, error) {
 	b.U32(saveVersion)
 	b.B = append(b.B, s.Hash[:]...)
 	b.Bytes(s.Text)
+	b.Len(len(s.Faults))
+	for _, f := range s.Faults {
+		b.String(f)
+	}
 	b.Time(s.At)
 	b.U64(s.Windows)
 	b.Len(len(s.devices))
@@ -149,6 +160,9 @@ func ReadSaved(r io.Reader) (*Saved, error) {
 	if sum := sha256.Sum256(body); uint64(len(body)) != n || !bytes.Equal(sum[:], head[len(saveMagic)+8:]) {
 		return nil, errors.New("saved fabric is damaged: its checksum does not match")
 	}
+	if n, _ := io.ReadFull(r, head[:1]); n > 0 {
+		return nil, errors.New("more follows the saved fabric: the file is damaged")
+	}
 	z, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxSaved))
 	if err != nil {
 		return nil, err
@@ -171,6 +185,9 @@ func decodeSaved(raw []byte) (*Saved, error) {
 		s.Hash[i] = b.U8()
 	}
 	s.Text = b.Bytes()
+	for n := b.Len(); n > 0 && b.Err == nil; n-- {
+		s.Faults = append(s.Faults, b.String())
+	}
 	s.At = b.Time()
 	s.Windows = b.U64()
 	for range b.Len() {
@@ -182,6 +199,9 @@ func decodeSaved(raw []byte) (*Saved, error) {
 	s.told, s.dead = b.Bytes(), b.Bytes()
 	if b.Err != nil {
 		return nil, fmt.Errorf("saved fabric: %w", b.Err)
+	}
+	if len(b.B) > 0 {
+		return nil, fmt.Errorf("saved fabric has %d bytes too many", len(b.B))
 	}
 	return s, nil
 }

@@ -2,23 +2,31 @@ package sim
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/rocemu/rocemu/nodes/fabric"
 	"github.com/rocemu/rocemu/topology"
 )
 
-// keeps refuses settings that a restored fabric would not take over: they are
-// part of the saved state, or decide what that state is made of.
+// keeps refuses what a restored fabric would not take over: it is part of the
+// saved state, or decides what that state is made of.
 func (s *Saved) keeps(plan *topology.Plan) error {
+	if err := s.sameDevices(plan); err != nil {
+		return err
+	}
+	if err := s.sameFaults(plan); err != nil {
+		return err
+	}
+	if r := &plan.Run; r.Until == topology.UntilTime && r.At < s.At {
+		return fmt.Errorf("run.until %v lies before %v, the instant it was saved at", r.At, s.At)
+	}
 	if s.Hash == plan.Hash {
 		return nil
 	}
 	was, err := s.Plan()
 	if err != nil {
 		return fmt.Errorf("the saved fabric's own file: %w", err)
-	}
-	if len(was.Devices) != len(plan.Devices) {
-		return nil // Restore says what differs
 	}
 	for i := range plan.Devices {
 		a, b := &was.Devices[i], &plan.Devices[i]
@@ -30,6 +38,55 @@ func (s *Saved) keeps(plan *topology.Plan) error {
 		}
 	}
 	return nil
+}
+
+// sameDevices wants each device of the saved fabric where it was.
+func (s *Saved) sameDevices(plan *topology.Plan) error {
+	const advice = "give the fabric file that was saved, or none"
+	if len(s.devices) != len(plan.Devices) {
+		return fmt.Errorf("the saved one has %d devices, %s has %d: %s", len(s.devices), plan.Name, len(plan.Devices), advice)
+	}
+	for i := range s.devices {
+		if was, is := s.devices[i].name, plan.Devices[i].Name; was != is {
+			return fmt.Errorf("device %d is %s in the saved one, %s in %s: %s", i, was, is, plan.Name, advice)
+		}
+	}
+	return nil
+}
+
+// sameFaults wants the faults and planned changes of the saved fabric: what they
+// did, and when they act, is in its state.
+func (s *Saved) sameFaults(plan *topology.Plan) error {
+	is := faultTexts(plan)
+	if slices.Equal(is, s.Faults) {
+		return nil
+	}
+	var what []string
+	for _, x := range []struct {
+		in, out []string
+		where   string
+	}{{s.Faults, is, "only the saved one"}, {is, s.Faults, "only this one"}} {
+		for _, f := range x.in {
+			if !slices.Contains(x.out, f) {
+				what = append(what, fmt.Sprintf("%s has %q", x.where, f))
+				break
+			}
+		}
+	}
+	if len(what) == 0 {
+		what = []string{"they are in another order"}
+	}
+	return fmt.Errorf("it keeps the faults and changes it was saved with, with the same --chaos seed if there was one: %s; "+
+		"a fabric that runs in a cluster takes others: emuctl snapshot restore --pause, emuctl fault inject", strings.Join(what, ", "))
+}
+
+// faultTexts are the faults of a plan as text.
+func faultTexts(p *topology.Plan) []string {
+	l := make([]string, len(p.Faults))
+	for i := range p.Faults {
+		l[i] = p.Faults[i].String()
+	}
+	return l
 }
 
 // keptBySwitch names the first setting that differs and would not take effect.

@@ -83,6 +83,9 @@ func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error 
 		return a.runSpread(ctx, l, files, f, dir)
 	}
 	res, w, err := a.execRun(ctx, l, f, dir != nil)
+	if errors.Is(err, sim.ErrUnlike) {
+		return fmt.Errorf("--restore %s: %w", f.Restore, err)
+	}
 	if err != nil {
 		return exitError{report.ExitFailed, err}
 	}

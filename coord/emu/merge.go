@@ -91,17 +91,17 @@ func (m *Notes) release() error {
 			m.done = max(m.done, all)
 			return nil
 		}
-		if err := m.group(next, all == ^uint64(0)); err != nil {
+		if err := m.group(next); err != nil {
 			return err
 		}
 	}
 }
 
 // group hands out the entries of number n.
-func (m *Notes) group(n uint64, ends bool) error {
+func (m *Notes) group(n uint64) error {
 	m.rec = m.rec[:0]
 	var waits []fabric.WaitState
-	batch, sampled, last := false, false, ends
+	batch, sampled, last := false, false, false
 	for i := range m.shares {
 		s := &m.shares[i]
 		for len(s.entries) > 0 && s.entries[0].n == n {
@@ -118,6 +118,8 @@ func (m *Notes) group(n uint64, ends bool) error {
 				if err := m.sight(s, e); err != nil {
 					return fmt.Errorf("share %d: %w", i, err)
 				}
+			case entryEnd:
+				last = true
 			default:
 				sampled, m.snap.At = true, e.at
 				if err := s.apply(e); err != nil {
@@ -126,7 +128,6 @@ func (m *Notes) group(n uint64, ends bool) error {
 			}
 			s.entries = s.entries[1:]
 		}
-		last = last && len(s.entries) == 0
 	}
 	m.dead.Look(waits)
 	if sampled && m.Sample != nil {

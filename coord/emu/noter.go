@@ -94,6 +94,7 @@ func (t *noter) finish(f *sim.Fabric, end, at clock.Time, n uint64) {
 	t.spotter.read()
 	t.waits(f, end, n+1)
 	if t.sampler != nil && t.sampler.Count > 0 {
+		t.log.end(n + 1)
 		t.sample(f, at, n+1)
 	}
 	t.records(f, n+1)

@@ -30,6 +30,7 @@ const (
 	entryDiff      = 'D' // a sample: what changed since the one before
 	entryWaits     = 'W' // what changed in the waits of switches
 	entrySightings = 'S' // frames of watched flows that crossed cables
+	entryEnd       = 'E' // the sample that comes next is of the run's end
 )
 
 const (
@@ -135,6 +136,13 @@ func (l *noteLog) records(n uint64, recs []record.Record) {
 	}
 }
 
+// end notes that the sample which comes next is the last.
+func (l *noteLog) end(n uint64) {
+	if l.open(entryEnd, n) {
+		l.done()
+	}
+}
+
 // sample notes the counters at t: all points, or where last has the same ones
 // what changed. It says whether they are in the log.
 func (l *noteLog) sample(n uint64, s *counters.Snapshot, last []counters.Point) bool {
@@ -231,6 +239,7 @@ func entries(raw []byte, visit func(e *entry) error) (err error) {
 			r.waits(&e)
 		case entrySightings:
 			r.sightings(&e)
+		case entryEnd:
 		default:
 			return errNotes
 		}

@@ -163,6 +163,38 @@ func TestDamagedNotes(t *testing.T) {
 	}
 }
 
+// Who looks may have the notes of the end before the run's end is in the ledger:
+// the last sample is the one that says so, not the one that comes when all is
+// known.
+func TestEndSeenLive(t *testing.T) {
+	logs := [2]noteLog{}
+	for i := range logs {
+		first, end := snapshot(1, 10, 20), snapshot(2, 12, 5)
+		logs[i].sample(70, first, nil)
+		logs[i].end(81)
+		logs[i].sample(81, end, first.Points)
+	}
+	b := [2][]byte{logs[0].take(), logs[1].take()}
+	for _, upTo := range [][2]uint64{{81, 81}, {0, 81}, {^uint64(0), ^uint64(0)}} {
+		m := NewNotes(&topology.Plan{Devices: make([]topology.Device, 2)}, 2)
+		var got []bool
+		m.Sample = func(_ *counters.Snapshot, last bool) { got = append(got, last) }
+		for i := range b { // as it runs
+			if err := m.Add(i, b[i], upTo[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range b { // once it has ended
+			if err := m.Add(i, b[i], ^uint64(0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(got, []bool{false, true}) {
+			t.Errorf("known up to %v at first: samples that are the last: %v", upTo, got)
+		}
+	}
+}
+
 // A reader that asks in steps gets every entry once, and what was let go is not
 // promised.
 func TestSince(t *testing.T) {
