@@ -2,6 +2,9 @@ package coord
 
 import "github.com/rocemu/rocemu/clock"
 
+// errPast refuses an instant that somebody may have passed.
+const errPast = "%v lies before %v, the end of what the cluster may already have run: ask for that or later, or for no time"
+
 // ckptPlan fixes the boundary at or after the grant: everybody learns of it
 // before anybody can pass it.
 func (s *State) ckptPlan(e *Entry) Result {
@@ -17,6 +20,8 @@ func (s *State) ckptPlan(e *Entry) Result {
 	b := max(e.At, r.Grant)
 	switch end := r.ends(); {
 	case e.Name == "":
+	case e.At > 0 && b != e.At:
+		return refuse(errPast, e.At, r.Grant)
 	case b >= end:
 		return refuse("the run ends at %v: there is no snapshot at %v", end, b)
 	case s.saved(name) == nil && len(s.Saved) >= maxSaved:

@@ -229,6 +229,8 @@ func (w *simWorld) route(out []simMsg) {
 // receivers lists who gets a message: everybody subscribed, of a queue one.
 func (w *simWorld) receivers(subject string) (to []*simSub) {
 	var queue []*simSub
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, p := range w.procs {
 		if p.life == nil {
 			continue

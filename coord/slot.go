@@ -45,8 +45,8 @@ type runner struct {
 	n, windows atomic.Uint64
 	m, want    atomic.Int64
 	phase      atomic.Pointer[string]
-	t0         time.Time
-	cpu0       int64 // processor time of the process at t0
+	t0         time.Time // start; not changed after it
+	cpu0       int64     // processor time of the process when execution began
 	ended      atomic.Bool
 	work       atomic.Pointer[Work]
 	asked      atomic.Bool // somebody has read work since it was counted
@@ -67,7 +67,7 @@ func (r *runner) execute(ctx context.Context) (err error) {
 			err = fmt.Errorf("slot %d: %v", r.slot, p)
 		}
 	}()
-	r.t0, r.cpu0, r.taken = time.Now(), r.node.usage().cpu, -1
+	r.cpu0, r.taken = r.node.usage().cpu, -1
 	r.state("restoring")
 	fab, err := r.node.cfg.Model.Build(&r.spec, func(d int32) bool { return int(r.owner[d]) == r.slot }, r.node.cfg.Workers)
 	if err != nil {

@@ -326,7 +326,7 @@ func (r *Run) grant(e *Entry) Result {
 func (r *Run) stop(e *Entry) Result {
 	switch at := max(e.At, r.Grant); {
 	case e.At > 0 && at != e.At:
-		return refuse("%v lies before %v, the end of what the cluster may already have run: ask for that or later, or for no time", e.At, r.Grant)
+		return refuse(errPast, e.At, r.Grant)
 	case at > r.StopAt && e.At > 0:
 		return refuse("the run stops at %v already, before %v", r.StopAt, e.At)
 	case at > r.ends() && e.At > 0:
@@ -358,7 +358,7 @@ func (r *Run) fault(e *Entry, seq uint64) Result {
 	f := *e.Fault
 	f.Seq = seq
 	if f.Firm && f.Want < r.Grant {
-		return refuse("%v lies before %v, the end of what the cluster may already have run: ask for that or later, or for no time", f.Want, r.Grant)
+		return refuse(errPast, f.Want, r.Grant)
 	}
 	f.Base, f.Eff = r.Grant, max(f.Want, r.Grant)
 	if f.Eff >= r.StopAt {

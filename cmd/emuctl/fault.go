@@ -238,18 +238,23 @@ func liveFor(f *coord.Fault) clock.Duration {
 	return x.For
 }
 
+type clearFlags struct {
+	clusterFlags
+	At string `flag:"at" help:"virtual time it ends; default as soon as the cluster allows"`
+}
+
 func (a *app) faultClear() *cobra.Command {
-	var f injectFlags
+	var f clearFlags
 	return a.command(verb{
 		use: "clear NAME... [--at T]", short: "End live faults", example: "  emuctl fault clear link-down-1f00aa", args: cobra.MinimumNArgs(1), flags: &f,
 		run: func(ctx context.Context, args []string) error {
 			at, err := parseAt(f.At)
 			if err != nil {
-				return err
+				return fmt.Errorf("--at: %w", err)
 			}
 			return a.onCluster(ctx, &f.clusterFlags, func(ctx context.Context, c *client.Client) error {
 				for _, n := range args {
-					got, err := c.Fault(ctx, coord.Fault{Name: n, Clear: true, Want: at})
+					got, err := c.Fault(ctx, coord.Fault{Name: n, Clear: true, Want: at, Firm: f.At != ""})
 					if err != nil {
 						return err
 					}

@@ -184,6 +184,11 @@ func TestSaveOfPausedRun(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("the snapshot never came")
 	}
+	if code := emuctl([]string{"snapshot", "save", "there", "--at", "1us"}, &out, &errs); code != 2 || !strings.Contains(errs.String(), "1us lies before") {
+		t.Errorf("a snapshot of the past: code %d: %s%s", code, out.String(), errs.String())
+	}
+	says(t, "", "resume")
+	says(t, "; it replaces the one of run ", "snapshot", "save", "here")
 	l.ended(t)
 }
 

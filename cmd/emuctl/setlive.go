@@ -18,7 +18,9 @@ func (a *app) setLive() *cobra.Command {
 rnics.devices.rnic3.qp.timeout; what cannot change while the fabric runs is
 refused with the list of what can. It prints the virtual time and the name every
 change got: with --for the old value comes back by itself, with
-emuctl revert NAME at once.`,
+emuctl revert NAME at once. Each setting is a change of its own that comes as
+soon as it can, and has to fit what is in force then; --at T gives several one
+instant.`,
 		example: "  emuctl set switches.leaf.ecn.kmin=50KB --at 1ms --for 2ms\n  emuctl set rnics.all.dcqcn.rpg_ai_rate=200Mbps",
 		args:    cobra.MinimumNArgs(1), flags: &f,
 		run: func(ctx context.Context, args []string) error {
@@ -54,5 +56,6 @@ func liveChanges(args []string, at, dur string) ([]coord.Fault, error) {
 func (a *app) revert() *cobra.Command {
 	c := a.faultClear()
 	c.Use, c.Short, c.Example = "revert NAME... [--at T]", "Undo changes made by set", "  emuctl revert set-1f00aa"
+	c.Long = "What would be there without the change is in force again: the value of another\nchange that lasts, or the file's. Refused where other changes need this one."
 	return c
 }

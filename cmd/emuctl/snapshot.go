@@ -46,6 +46,10 @@ func (a *app) save(ctx context.Context, c *client.Client, f *saveFlags, name str
 	}
 	sctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
+	_, before, err := saved(sctx, c, name, nil)
+	if err != nil {
+		return err
+	}
 	asked, err := c.Save(sctx, name, at)
 	if err != nil {
 		return err
@@ -57,7 +61,7 @@ func (a *app) save(ctx context.Context, c *client.Client, f *saveFlags, name str
 			return fmt.Errorf("the snapshot at %v was asked for; whether it is stored cannot be told: %w", asked.At, err)
 		}
 		if kept != nil {
-			return a.instant("saved "+name+" at", kept.At)
+			return a.saved(kept, before)
 		}
 		if r := s.Run; r == nil || r.ID != asked.Run || r.Phase == coord.Ended || r.Phase == coord.Failed {
 			return fmt.Errorf("run %s ended before the snapshot at %v was stored", asked.Run, asked.At)
@@ -74,13 +78,29 @@ func (a *app) save(ctx context.Context, c *client.Client, f *saveFlags, name str
 	}
 }
 
+// saved prints where a snapshot was taken, and which one of that name is gone.
+func (a *app) saved(s, before *coord.Snapshot) error {
+	if a.json {
+		return a.printJSON(struct {
+			At       clock.Time      `json:"at_ps"`
+			Replaced *coord.Snapshot `json:"replaced,omitempty"`
+		}{s.At, before})
+	}
+	more := ""
+	if before != nil {
+		more = fmt.Sprintf("; it replaces the one of run %s at %v", before.Run, before.At)
+	}
+	return a.printf("saved %s at %v%s\n", s.Name, s.At, more)
+}
+
 // saveSilence is how long the coordinators may be silent while a snapshot is
 // waited for: a leader is elected meanwhile.
 const saveSilence = 30 * time.Second
 
 // saved looks for a snapshot that was asked for; nil = it is not stored, and was
 // not when s was told. A run's snapshots of one name follow one another, so a
-// later one is one that was taken later than asked, or over it.
+// later one is one that was taken later than asked, or over it. Without asked any
+// of the name will do.
 func saved(ctx context.Context, c *client.Client, name string, asked *coord.Result) (s *coord.Status, kept *coord.Snapshot, err error) {
 	ctx, cancel := context.WithTimeout(ctx, saveSilence)
 	defer cancel()
@@ -89,7 +109,7 @@ func saved(ctx context.Context, c *client.Client, name string, asked *coord.Resu
 	}
 	l, err := c.Snapshots(ctx)
 	for i := range l {
-		if x := &l[i]; x.Name == name && x.Run == asked.Run && x.At >= asked.At {
+		if x := &l[i]; x.Name == name && (asked == nil || x.Run == asked.Run && x.At >= asked.At) {
 			kept = x
 		}
 	}
