@@ -1,0 +1,6 @@
+//go:build !race
+
+package coord
+
+// raceDetector: this program was built with -race.
+const raceDetector = false
