@@ -13,6 +13,9 @@ type lineAcc struct {
 	fct        []clock.Duration
 	slow       []float64
 	lat        []clock.Duration
+	folded     Spans // requests that are not listed one by one
+	slowMore   ratios
+	latFolded  Spans
 	statuses   [NumStatuses]int64
 	first      clock.Time
 	last       clock.Time
@@ -40,6 +43,7 @@ func mergeFlows(r *Result, parts []*Part, end clock.Time) {
 	}
 	for _, p := range parts {
 		d.addSamples(&p.Samples, acc)
+		d.addFolded(p, acc)
 		for i, f := range p.Latencies.Flow {
 			if fm := d.meta.Flow(f); fm.Start >= d.meta.Warmup {
 				a := &acc[fm.Line]
@@ -109,6 +113,48 @@ func (d *Detail) addSamples(s *Samples, acc []lineAcc) {
 	}
 }
 
+// addFolded is addSamples, and the same of latencies, for those that are counted
+// and not listed.
+func (d *Detail) addFolded(p *Part, acc []lineAcc) {
+	for i := range p.Samples.Folded {
+		x := &p.Samples.Folded[i]
+		a, fm := &d.agg[x.Flow], d.meta.Flow(x.Flow)
+		l := &acc[fm.Line]
+		if !a.seen || x.First < a.first {
+			a.first = x.First
+		}
+		a.last = clock.Max(a.last, x.Last)
+		l.first, l.last = clock.Min(l.first, x.First), clock.Max(l.last, x.Last)
+		failed := int64(0)
+		for st, n := range x.Statuses {
+			l.statuses[st] += n
+			l.out.Folded += n
+			if Status(st) != Success {
+				failed += n
+			}
+		}
+		if failed > 0 && (a.failed == 0 || x.ErrAt < a.errAt) {
+			a.errAt, a.errStatus = x.ErrAt, x.ErrStatus
+		}
+		if failed > 0 && (x.ErrAt < l.errAt || x.ErrAt == l.errAt && x.Flow < l.errFlow) {
+			l.errAt, l.errFlow, l.errStatus = x.ErrAt, x.Flow, x.ErrStatus
+		}
+		a.seen = true
+		a.failed += failed
+		a.completed += x.Statuses[Success]
+		l.folded.plus(&x.Spans)
+		if fm.Ideal > 0 && x.Spans.N > 0 {
+			l.slowMore.add(&x.Spans, float64(fm.Ideal))
+		}
+	}
+	for i := range p.Latencies.Folded {
+		x := &p.Latencies.Folded[i]
+		if fm := d.meta.Flow(x.Flow); fm.Start >= d.meta.Warmup {
+			acc[fm.Line].latFolded.plus(&x.Spans)
+		}
+	}
+}
+
 // closeFlow adds a single flow to its line and the totals.
 func (d *Detail) closeFlow(r *Result, id int32, acc []lineAcc, end clock.Time) {
 	a, fm := &d.agg[id], d.meta.Flow(id)
@@ -173,7 +219,7 @@ func (l *lineAcc) finish(end clock.Time) {
 		o.FirstStartNS = NS(l.first)
 	}
 	o.LastEndNS = NS(l.last)
-	o.FCT, o.Slowdown, o.OldestNS = newDist(l.fct), newRatios(l.slow), NS(l.oldest)
+	o.FCT, o.Slowdown, o.OldestNS = newDist(l.fct, &l.folded), newRatios(l.slow, &l.slowMore), NS(l.oldest)
 	last := l.last
 	if o.Stalled() {
 		last = end
@@ -184,9 +230,8 @@ func (l *lineAcc) finish(end clock.Time) {
 	if l.sendCPU+l.recvCPU > 0 {
 		o.CPU = &HostCPU{NS(l.sendCPU), NS(l.recvCPU)}
 	}
-	if n := len(l.lat); n > 0 {
-		slices.Sort(l.lat)
-		o.Latency = &LatencyDist{NS(l.lat[0]), NS(rank(l.lat, 500)), NS(l.lat[n-1])}
+	if d := newDist(l.lat, &l.latFolded); d != nil {
+		o.Latency = &LatencyDist{d.Min, d.P50, d.Max}
 	}
 }
 
@@ -200,45 +245,53 @@ func goodput(bytes int64, span clock.Duration) int64 {
 	return int64(q)
 }
 
-// rank returns the nearest-rank percentile of a sorted, non-empty slice;
-// permille 990 is p99.
-func rank[T any](sorted []T, permille int) T {
-	n := len(sorted)
-	return sorted[max((n*permille+999)/1000, 1)-1]
-}
-
-// newDist summarises spans; it sorts its argument. Nil without samples.
-func newDist(v []clock.Duration) *Dist {
-	if len(v) == 0 {
+// newDist summarises spans that are listed, which it sorts, and such that are
+// counted. Nil without either.
+func newDist(v []clock.Duration, more *Spans) *Dist {
+	if len(v) == 0 && more.N == 0 {
 		return nil
 	}
 	slices.Sort(v)
-	var hi, lo uint64
+	hi, lo, least, most := more.Hi, more.Lo, more.Min, more.Max
 	for _, x := range v {
 		var c uint64
 		lo, c = bits.Add64(lo, uint64(x), 0)
 		hi += c
 	}
-	mean, _ := bits.Div64(hi, lo, uint64(len(v)))
+	if len(v) > 0 {
+		if more.N == 0 || v[0] < least {
+			least = v[0]
+		}
+		most = max(most, v[len(v)-1])
+	}
+	var counted []weighed[clock.Duration]
+	more.each(func(x clock.Duration, n int64) { counted = append(counted, weighed[clock.Duration]{x, n}) })
+	r := newRanks(v, counted)
+	mean, _ := bits.Div64(hi, lo, uint64(r.n))
 	return &Dist{
-		Min: NS(v[0]), Mean: NS(mean), P50: NS(rank(v, 500)), P95: NS(rank(v, 950)),
-		P99: NS(rank(v, 990)), P999: NS(rank(v, 999)), Max: NS(v[len(v)-1]),
+		Min: NS(least), Mean: NS(mean), P50: NS(r.at(500)), P95: NS(r.at(950)),
+		P99: NS(r.at(990)), P999: NS(r.at(999)), Max: NS(most),
 	}
 }
 
-// newRatios summarises ratios; it sorts its argument. Nil without samples.
-func newRatios(v []float64) *Ratios {
-	if len(v) == 0 {
+// newRatios is newDist for ratios.
+func newRatios(v []float64, more *ratios) *Ratios {
+	if len(v) == 0 && len(more.of) == 0 {
 		return nil
 	}
 	slices.Sort(v)
-	sum := 0.0
+	sum := more.sum
 	for _, x := range v {
 		sum += x
 	}
+	r := newRanks(v, more.of)
+	least, most := r.at(0), r.at(1000)
+	if len(more.of) > 0 {
+		least, most = min(least, more.least), max(most, more.most)
+	}
 	return &Ratios{
-		Min: round4(v[0]), Mean: round4(sum / float64(len(v))), P50: round4(rank(v, 500)), P95: round4(rank(v, 950)),
-		P99: round4(rank(v, 990)), P999: round4(rank(v, 999)), Max: round4(v[len(v)-1]),
+		Min: round4(least), Mean: round4(sum / float64(r.n)), P50: round4(r.at(500)), P95: round4(r.at(950)),
+		P99: round4(r.at(990)), P999: round4(r.at(999)), Max: round4(most),
 	}
 }
 

@@ -45,6 +45,7 @@ type Samples struct {
 	Start  []clock.Time
 	End    []clock.Time
 	Status []Status
+	Folded []Folded // those that came after [KeptSamples], by flow
 }
 
 // Add appends one completion.
@@ -59,6 +60,8 @@ func (s *Samples) Add(flow int32, start, end clock.Time, st Status) {
 type Latencies struct {
 	Flow []int32
 	Span []clock.Duration
+	// Folded are those that came after [KeptSamples], by flow.
+	Folded []FoldedLatencies
 }
 
 // Add appends one latency.

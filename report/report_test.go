@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -246,20 +248,20 @@ func TestPercentilesAreNearestRank(t *testing.T) {
 	for i := range 1000 {
 		v = append(v, clock.Duration(1000-i))
 	}
-	if d := newDist(v); *d != (Dist{Min: 1, Mean: 500, P50: 500, P95: 950, P99: 990, P999: 999, Max: 1000}) {
+	if d := newDist(v, new(Spans)); *d != (Dist{Min: 1, Mean: 500, P50: 500, P95: 950, P99: 990, P999: 999, Max: 1000}) {
 		t.Errorf("1..1000: %+v", *d)
 	}
-	if d := newDist([]clock.Duration{7}); d.Min != 7 || d.P50 != 7 || d.P999 != 7 || d.Mean != 7 {
+	if d := newDist([]clock.Duration{7}, new(Spans)); d.Min != 7 || d.P50 != 7 || d.P999 != 7 || d.Mean != 7 {
 		t.Errorf("one sample: %+v", *d)
 	}
-	if d := newDist([]clock.Duration{1, 2, 3}); d.P50 != 2 || d.P95 != 3 {
+	if d := newDist([]clock.Duration{1, 2, 3}, new(Spans)); d.P50 != 2 || d.P95 != 3 {
 		t.Errorf("three samples: %+v", *d)
 	}
 	big := []clock.Duration{1 << 62, 1 << 62, 1 << 62, 1 << 62}
-	if d := newDist(big); d.Mean != 1<<62 {
+	if d := newDist(big, new(Spans)); d.Mean != 1<<62 {
 		t.Errorf("the mean overflows: %v", d.Mean)
 	}
-	if newDist(nil) != nil {
+	if newDist(nil, new(Spans)) != nil {
 		t.Error("no samples must give no distribution")
 	}
 }
@@ -329,5 +331,85 @@ func TestNamesAreComplete(t *testing.T) {
 		if ExitCode(v) != want {
 			t.Errorf("%s: exit code %d, want %d", v, ExitCode(v), want)
 		}
+	}
+}
+
+// What is counted and not listed: numbers, means, least and largest are exact,
+// percentiles are right to 1/512, however much of it was listed.
+func TestFolded(t *testing.T) {
+	const n = 20_000
+	flows := []FlowMeta{{Line: 0, From: 1, To: 2, Size: 8, Count: -1, Ideal: 1000, Start: 60}, {Line: 0, From: 1, To: 2, Size: 8, Count: -1, Ideal: 7, Start: 60}}
+	m := &Meta{
+		NumFlows: 2, Lines: []LineMeta{{Name: "a", Flows: 2}}, Warmup: 50,
+		Flow: func(id int32) FlowMeta { return flows[id] }, RNIC: func(uint32) string { return "rnic" },
+	}
+	merged := func(listed int) *FlowLine {
+		r := rand.New(rand.NewPCG(1, 2))
+		p := &Part{Device: "rnic1"}
+		for i := range n {
+			flow, start := int32(r.IntN(2)), clock.Time(i)
+			d := clock.Duration(1) << r.IntN(40)
+			end := start.Add(d + clock.Duration(r.Int64N(int64(d))))
+			st := Success
+			if i > n/2 && r.IntN(50) == 0 {
+				st = RetryExcErr
+			}
+			if i < listed {
+				p.Samples.Add(flow, start, end, st)
+				p.Latencies.Add(flow, end.Sub(start))
+			} else {
+				p.Samples.Fold(flow, start, end, st, start >= m.Warmup)
+				p.Latencies.Fold(flow, end.Sub(start))
+			}
+		}
+		b, err := EncodeParts([]*Part{p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := DecodeParts(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Merge(parts, m, End{Verdict: Complete, At: 1 << 60}, Engine{}, "").Flows["a"]
+	}
+	near := func(what string, a, b float64) {
+		t.Helper()
+		if math.Abs(a-b) > b/512+1e-4 { // ratios are rounded to that
+			t.Errorf("%s %v, want %v", what, a, b)
+		}
+	}
+	want := merged(n)
+	for _, listed := range []int{0, 10, n / 2, n - 1} {
+		got := merged(listed)
+		for _, x := range [][2]NS{{got.FCT.P50, want.FCT.P50}, {got.FCT.P95, want.FCT.P95}, {got.FCT.P99, want.FCT.P99}, {got.FCT.P999, want.FCT.P999}, {got.Latency.P50, want.Latency.P50}} {
+			near("span", float64(x[0]), float64(x[1]))
+		}
+		for _, x := range [][2]float64{{got.Slowdown.P50, want.Slowdown.P50}, {got.Slowdown.P99, want.Slowdown.P99}} {
+			near("ratio", x[0], x[1])
+		}
+		if got.Folded != int64(n-listed) {
+			t.Errorf("%d folded of %d with %d listed", got.Folded, n, listed)
+		}
+		got.Folded, got.Latency.P50 = 0, want.Latency.P50
+		f, g := got.FCT, want.FCT
+		f.P50, f.P95, f.P99, f.P999 = g.P50, g.P95, g.P99, g.P999
+		s, u := got.Slowdown, want.Slowdown
+		near("mean ratio", s.Mean, u.Mean)
+		s.P50, s.P95, s.P99, s.P999, s.Mean = u.P50, u.P95, u.P99, u.P999, u.Mean
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%d listed: %+v\nwant %+v", listed, got, want)
+		}
+	}
+}
+
+// Each span is within 1/512 of its class's middle, and classes are in order.
+func TestClasses(t *testing.T) {
+	last := int32(0)
+	for d := clock.Duration(0); d < 1<<62; d += 1 + d/300 {
+		c := classOf(d)
+		if err := math.Abs(float64(middle(c) - d)); err > float64(d)/512 || c < last {
+			t.Fatalf("%d is of class %d after %d, whose middle is %d", d, c, last, middle(c))
+		}
+		last = c
 	}
 }

@@ -72,6 +72,7 @@ type FlowLine struct {
 	Failed        int64            `json:"failed"`
 	Status        string           `json:"status"`
 	Statuses      map[string]int64 `json:"statuses"`
+	Folded        int64            `json:"requests_folded,omitempty"` // of which percentiles are right to 1/512, see [KeptSamples]
 	FirstStartNS  NS               `json:"first_start_ns"`
 	LastEndNS     NS               `json:"last_end_ns"`
 	FCT           *Dist            `json:"fct_ns,omitempty"`

@@ -16,7 +16,9 @@ type Sample struct {
 }
 
 // Samples returns every finished request of a run that has ended, by time of
-// completion, then flow. [Options.OnBuild] hands out the fabric.
+// completion, then flow. Those of a flow that are folded come as one, from their
+// first start to their last end; a plan that says ListAll has none of these.
+// [Options.OnBuild] hands out the fabric.
 func (f *Fabric) Samples(end clock.Time) []Sample {
 	var out []Sample
 	for _, n := range f.Nodes {
@@ -41,6 +43,10 @@ func SamplesOf(parts []*report.Part) (out []Sample) {
 func appendSamples(out []Sample, p *report.Part) []Sample {
 	for i := range p.Samples.Flow {
 		out = append(out, Sample{p.Samples.Flow[i], p.Samples.Start[i], p.Samples.End[i], p.Samples.Status[i]})
+	}
+	for i := range p.Samples.Folded {
+		f := &p.Samples.Folded[i]
+		out = append(out, Sample{f.Flow, f.First, f.Last, report.Success})
 	}
 	return out
 }

@@ -82,6 +82,7 @@ type Run struct {
 	Warmup  clock.Duration // requests that start earlier are left out of percentiles
 	Workers int            // 0 = automatic
 	Memory  int64          // bytes a process may take, 0 = no limit
+	ListAll bool           // list every completion one by one, however many; not in files
 }
 
 // Device is one actor.

@@ -146,6 +146,7 @@ func (a *app) runPerf(ctx context.Context, args []string, f *perfFlags) error {
 	if err != nil {
 		return err
 	}
+	plan.Run.ListAll = true
 	var fabric *sim.Fabric
 	res, err := sim.Run(ctx, plan, sim.Options{OnBuild: func(x *sim.Fabric) error { fabric = x; return nil }})
 	if err != nil {

@@ -210,6 +210,7 @@ func (a *app) tell(ctx context.Context, plan *topology.Plan, q *topology.QP, k u
 	var fabric *sim.Fabric
 	opt := sim.Options{OnBuild: func(f *sim.Fabric) error { fabric = f; return nil }}
 	s.Watch(&opt)
+	plan.Run.ListAll = true
 	res, err := sim.Run(ctx, plan, opt)
 	if err != nil {
 		return nil, err

@@ -219,6 +219,7 @@ func survival(ctx context.Context, load func() (*topology.Plan, error), q *topol
 			s.TimerNS = report.NS(qp.AckTimeout(par.Timeout))
 		}
 		room := clock.Duration(s.TimerNS) * clock.Duration(par.RetryCnt+2)
+		plan.Run.ListAll = true
 		plan.Run.Limit, plan.Run.Stall = plan.Run.Limit+room, max(plan.Run.Stall, 2*clock.Duration(s.TimerNS))
 		var fabric *sim.Fabric
 		res, err := sim.Run(ctx, plan, sim.Options{OnBuild: func(f *sim.Fabric) error { fabric = f; return nil }})

@@ -72,7 +72,7 @@ func (r *RNIC) datagramTurn(now clock.Time, i int, p *txPort, n int32, f *wire.F
 	between := fl.f.Size <= 0 || fl.posted%fl.f.Size == 0
 	if between { // a request ends when its last datagram is sent: nobody answers
 		fl.done++
-		r.st.samples.Add(fl.f.ID, fl.due, now, report.Success)
+		r.sample(fl, fl.due, now, report.Success)
 	}
 	if t := fl.total(); t >= 0 && fl.posted >= t {
 		r.outstanding--

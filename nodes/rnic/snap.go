@@ -285,10 +285,16 @@ func (t *stats) snapshot(w *snap.Writer, m *counts, waits int64) {
 		w.Time(t.samples.End[i])
 		w.U8(uint8(t.samples.Status[i]))
 	}
+	saveFolded(w, t.samples.Folded)
 	w.Len(len(t.latencies.Flow))
 	for i := range t.latencies.Flow {
 		w.U32(uint32(t.latencies.Flow[i]))
 		w.I64(int64(t.latencies.Span[i]))
+	}
+	w.Len(len(t.latencies.Folded))
+	for i := range t.latencies.Folded {
+		w.U32(uint32(t.latencies.Folded[i].Flow))
+		saveSpans(w, &t.latencies.Folded[i].Spans)
 	}
 }
 
@@ -305,8 +311,14 @@ func (t *stats) restore(s *snap.Reader, m *counts) (waits int64) {
 	for range s.Len() {
 		t.samples.Add(int32(s.U32()), s.Time(), s.Time(), report.Status(s.U8()))
 	}
+	t.samples.Folded = restoreFolded(s)
 	for range s.Len() {
 		t.latencies.Add(int32(s.U32()), clock.Duration(s.I64()))
+	}
+	for n := s.Len(); n > 0 && s.Err == nil; n-- {
+		x := report.FoldedLatencies{Flow: int32(s.U32())}
+		restoreSpans(s, &x.Spans)
+		t.latencies.Folded = append(t.latencies.Folded, x)
 	}
 	return waits
 }

@@ -214,7 +214,7 @@ func (r *RNIC) endRequest(now clock.Time, fl *flow, st report.Status) {
 	fl.starts = fl.starts[:copy(fl.starts, fl.starts[1:])]
 	fl.done++
 	r.outstanding--
-	r.st.samples.Add(fl.f.ID, start, now, st)
+	r.sample(fl, start, now, st)
 	r.chain.Mix(now, 0xC1<<56|uint64(fl.f.ID), uint64(st))
 }
 

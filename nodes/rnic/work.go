@@ -166,7 +166,7 @@ func (r *RNIC) completed(now clock.Time, p *pair) {
 		fl.done++
 		r.outstanding--
 		r.lastProgress = now
-		r.st.samples.Add(fl.f.ID, start, now, statusOf(c.Status))
+		r.sample(fl, start, now, statusOf(c.Status))
 		r.chain.Mix(now, 0xC0<<56|c.ID, uint64(c.Status))
 		if c.Status != qp.Success {
 			fl.failed = true
@@ -176,7 +176,7 @@ func (r *RNIC) completed(now clock.Time, p *pair) {
 			fl.orig, fl.hasOrg = c.Orig, true
 		}
 		if c.RemoteAt != 0 && c.FirstTx != clock.Never && int64(c.Bytes) <= int64(p.q.Config().MTU) {
-			r.st.latencies.Add(fl.f.ID, c.RemoteAt.Sub(c.FirstTx))
+			r.st.latency(fl.f.ID, c.RemoteAt.Sub(c.FirstTx))
 		}
 		if c.Retrans {
 			r.noteDone(now, p, c)
