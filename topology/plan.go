@@ -61,8 +61,7 @@ type Plan struct {
 	Telem   Telemetry
 	// Window is W: the smallest fixed latency between a dequeue and the
 	// receiver's first state change over all cables. Settle is how long past
-	// the last work a run goes on before it is cut: 4 × the automatic window,
-	// the same for every run.window.
+	// the last work a run goes on before it is cut: 4 × the automatic window.
 	Window clock.Duration
 	Settle clock.Duration
 	Hash   [32]byte // of the resolved text: peers of a cluster compare it
@@ -82,7 +81,7 @@ type Run struct {
 	Warmup  clock.Duration // requests that start earlier are left out of percentiles
 	Workers int            // 0 = automatic
 	Memory  int64          // bytes a process may take, 0 = no limit
-	ListAll bool           // list every completion one by one, however many; not in files
+	ListAll bool           // list every completion, however many; in no file
 }
 
 // Device is one actor.
