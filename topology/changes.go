@@ -195,6 +195,8 @@ type Timeline struct {
 	stages []stage  // by time
 	cache  map[string]*Plan
 
+	unjudged bool // more is to come
+
 	// Live lets a change that does not fit the others wait: it is in force from
 	// when it does. Two commands that were checked before either was known must
 	// not end a run. What is in force follows from the changes alone, whatever
@@ -254,6 +256,22 @@ func (t *Timeline) End(index int32, at clock.Time) error {
 	return nil
 }
 
+// Together adds and ends several changes, which are judged as a whole: one may
+// need the other. When what there is then does not resolve, none is made.
+func (t *Timeline) Together(edit func() error) error {
+	had := slices.Clone(t.all)
+	t.unjudged = true
+	err := edit()
+	t.unjudged = false
+	if err == nil && !slices.Equal(t.all, had) {
+		_, err = t.rebuild()
+	}
+	if err != nil {
+		t.all = had
+	}
+	return err
+}
+
 // At returns the plan whose devices' settings are in force at an instant.
 func (t *Timeline) At(now clock.Time) *Plan {
 	p := t.base
@@ -269,6 +287,9 @@ func (t *Timeline) At(now clock.Time) *Plan {
 // rebuild resolves what is in force from each start and end on. When that
 // fails it names a change that starts or ends there, and nothing is different.
 func (t *Timeline) rebuild() (index int32, err error) {
+	if t.unjudged {
+		return 0, nil
+	}
 	var times []clock.Time
 	for _, c := range t.all {
 		times = append(times, c.at, c.until)
