@@ -152,17 +152,20 @@ func (n *Node) check(e *Entry) error {
 		}
 		var spec *RunSpec
 		var live []Fault
-		f := *e.Fault
+		come := e.faults()
 		n.rep.View(func(s *State) {
 			if r := s.Run; r != nil {
 				c := r.Spec
-				spec, live, f.Eff = &c, append(live, r.Faults...), max(f.Want, r.Grant)
+				spec, live = &c, append(live, r.Faults...)
+				for i := range come {
+					come[i].Eff = max(come[i].Want, r.Grant)
+				}
 			}
 		})
 		if spec == nil {
 			return fmt.Errorf("no run is on the cluster")
 		}
-		return n.cfg.Model.CheckFault(spec, live, &f)
+		return n.cfg.Model.CheckFaults(spec, live, come)
 	case KindFail:
 		e.Why = "cancelled: " + e.Why
 	}

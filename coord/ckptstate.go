@@ -1,9 +1,10 @@
 package coord
 
-import "github.com/rocemu/rocemu/clock"
+import (
+	"fmt"
 
-// errPast refuses an instant that somebody may have passed.
-const errPast = "%v lies before %v, the end of what the cluster may already have run: ask for that or later, or for no time"
+	"github.com/rocemu/rocemu/clock"
+)
 
 // ckptPlan fixes the boundary at or after the grant: everybody learns of it
 // before anybody can pass it.
@@ -17,18 +18,34 @@ func (s *State) ckptPlan(e *Entry) Result {
 			name = r.Plan.Name
 		}
 	}
-	b := max(e.At, r.Grant)
-	switch end := r.ends(); {
-	case e.Name == "":
-	case e.At > 0 && b != e.At:
-		return refuse(errPast, e.At, r.Grant)
-	case b >= end:
-		return refuse("the run ends at %v: there is no snapshot at %v", end, b)
-	case s.saved(name) == nil && len(s.Saved) >= maxSaved:
-		return refuse("there are %d snapshots, no more are kept: save under the name of one of them", len(s.Saved))
+	res := Result{At: max(e.At, r.Grant)}
+	if e.Name != "" {
+		if bad := s.promise(e, res.At); bad != "" {
+			return refuse("%s", bad)
+		}
+		if old := s.saved(name); old != nil {
+			res.OldRun, res.OldAt = old.Run, old.Ckpt.B
+		}
 	}
-	r.Plan = &Ckpt{B: b, Name: name}
-	return Result{At: r.Plan.B}
+	r.Plan = &Ckpt{B: res.At, Name: name}
+	return res
+}
+
+// promise says why there is no snapshot by a name at an instant, "" = there will
+// be.
+func (s *State) promise(e *Entry, at clock.Time) (bad string) {
+	r, old := s.Run, s.saved(e.Name)
+	switch end := r.ends(); {
+	case e.Firm && e.At < r.Grant:
+		return r.gone(e.At)
+	case at >= end:
+		return fmt.Sprintf("the run ends at %v: there is no snapshot at %v", end, at)
+	case old == nil && len(s.Saved) >= maxSaved:
+		return fmt.Sprintf("there are %d snapshots, no more are kept: replace one of them by its name and --force", len(s.Saved))
+	case old != nil && e.New:
+		return fmt.Sprintf("a snapshot %q is there already, of run %s at %v: save under another name, or replace it with --force", e.Name, old.Run, old.Ckpt.B)
+	}
+	return ""
 }
 
 // ckptCommit accepts a checkpoint whose reports all come from current

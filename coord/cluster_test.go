@@ -183,7 +183,7 @@ func (c *cluster) half() (id string) {
 	c.start("e2", false, 0, nil)
 	id = c.submit(small, func(s *coord.RunSpec) { s.Members, s.CkptMS = 2, -1 })
 	c.until("windows", func(s *coord.Status) bool { return s.Run != nil && s.Run.ID == id && s.Run.Windows > 50 })
-	if _, err := c.cl.Save(deadline(c.t), "half", 0); err != nil {
+	if _, err := c.cl.Save(deadline(c.t), coord.Entry{Name: "half"}); err != nil {
 		c.t.Fatal(err)
 	}
 	return id

@@ -68,12 +68,15 @@ func (m relays) Build(s *coord.RunSpec, hosted func(int32) bool, workers int) (c
 	return &relayFabric{fab, e}, nil
 }
 
-func (relays) CheckFault(s *coord.RunSpec, _ []coord.Fault, f *coord.Fault) error {
-	if f.Clear {
-		return nil
+func (relays) CheckFaults(_ *coord.RunSpec, _, come []coord.Fault) error {
+	for i := range come {
+		if f := &come[i]; !f.Clear {
+			if _, err := parseFault(f); err != nil {
+				return err
+			}
+		}
 	}
-	_, err := parseFault(f)
-	return err
+	return nil
 }
 
 // parseFault reads "disturb RELAY ID".

@@ -59,9 +59,12 @@ type Entry struct {
 	To     string         `json:"to,omitempty"`     // move
 	At     clock.Time     `json:"at,omitempty"`     // grant end; wanted instant of fault, stop, checkpoint
 	Fault  *Fault         `json:"fault,omitempty"`
+	With   []Fault        `json:"with,omitempty"` // at the same instant as Fault; all of them or none
 	Pace   *Pace          `json:"pace,omitempty"`
 	Ckpt   *Ckpt          `json:"ckpt,omitempty"`
 	Name   string         `json:"name,omitempty"` // ckpt-plan: keep under this name
+	Firm   bool           `json:"firm,omitempty"` // ckpt-plan: At or not at all
+	New    bool           `json:"new,omitempty"`  // ckpt-plan: nothing is kept under Name yet
 	Done   *Done          `json:"done,omitempty"`
 	Why    string         `json:"why,omitempty"`
 }
@@ -135,6 +138,19 @@ type Fault struct {
 	// Index numbers the run's live faults from 0; the end of a fault carries
 	// the index of the fault it ends.
 	Index int `json:"index"`
+}
+
+// faults are the faults of an entry. They take effect at one instant, the one
+// that the first of them wants.
+func (e *Entry) faults() []Fault {
+	if e.Fault == nil {
+		return nil
+	}
+	l := append([]Fault{*e.Fault}, e.With...)
+	for i := range l {
+		l[i].Want, l[i].Firm = e.Fault.Want, e.Fault.Firm
+	}
+	return l
 }
 
 // Pace ties virtual to wall time: virtual = V0 + Num/Den × wall since the

@@ -13,10 +13,10 @@ type Model interface {
 	Layout(spec *RunSpec) (*Layout, error)
 	// Build makes the fabric of the hosted devices.
 	Build(spec *RunSpec, hosted func(dev int32) bool, workers int) (Fabric, error)
-	// CheckFault refuses a fault or change, or the end of a live one by its name,
-	// to take effect at f.Eff or later, that the run cannot take beside the live
-	// ones that it has.
-	CheckFault(spec *RunSpec, live []Fault, f *Fault) error
+	// CheckFaults refuses faults, changes, or ends of live ones by their names, to
+	// take effect together at their Eff or later, that the run cannot take beside
+	// the live ones that it has.
+	CheckFaults(spec *RunSpec, live, come []Fault) error
 }
 
 // Layout is what placement knows of a fabric.

@@ -65,13 +65,16 @@ func (m *simModel) Build(s *RunSpec, hosted func(int32) bool, workers int) (Fabr
 	return x, nil
 }
 
-// CheckFault implements Model.
-func (m *simModel) CheckFault(_ *RunSpec, _ []Fault, f *Fault) error {
-	if f.Clear {
-		return nil
+// CheckFaults implements Model.
+func (m *simModel) CheckFaults(_ *RunSpec, _, come []Fault) error {
+	for i := range come {
+		if f := &come[i]; !f.Clear {
+			if _, _, err := simFault(f); err != nil {
+				return err
+			}
+		}
 	}
-	_, _, err := simFault(f)
-	return err
+	return nil
 }
 
 // simFault reads "disturb RELAY ID".

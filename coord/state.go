@@ -71,6 +71,10 @@ type Result struct {
 	At  clock.Time `json:"at,omitempty"`
 	Run string     `json:"run,omitempty"`
 	Seq uint64     `json:"seq"`
+	// Of a snapshot that was asked for: the run and the instant of the one whose
+	// place it takes, "" = none.
+	OldRun string     `json:"old_run,omitempty"`
+	OldAt  clock.Time `json:"old_at,omitempty"`
 }
 
 // Bounds of the state.
@@ -326,7 +330,7 @@ func (r *Run) grant(e *Entry) Result {
 func (r *Run) stop(e *Entry) Result {
 	switch at := max(e.At, r.Grant); {
 	case e.At > 0 && at != e.At:
-		return refuse(errPast, e.At, r.Grant)
+		return refuse("%s", r.gone(e.At))
 	case at > r.StopAt && e.At > 0:
 		return refuse("the run stops at %v already, before %v", r.StopAt, e.At)
 	case at > r.ends() && e.At > 0:
@@ -346,23 +350,37 @@ func (r *Run) ends() clock.Time {
 	return r.StopAt
 }
 
-// fault gives a fault its instant: never in anybody's past, by log order alone
-// (whoever runs past Grant has applied a later grant, hence this entry).
+// fault gives the faults of an entry their instant: never in anybody's past, by
+// log order alone (whoever runs past Grant has applied a later grant, hence this
+// entry). When one is refused, none is taken.
 func (r *Run) fault(e *Entry, seq uint64) Result {
-	if e.Fault == nil || e.Fault.Text == "" && !e.Fault.Clear {
+	had := r.Faults
+	var at clock.Time
+	for _, f := range e.faults() {
+		f.Seq, f.Base, f.Eff = seq, r.Grant, max(f.Want, r.Grant)
+		if bad := r.inject(f); bad != "" {
+			r.Faults = had
+			return refuse("%s", bad)
+		}
+		at = f.Eff
+	}
+	if e.Fault == nil {
 		return refuse("a fault needs its text")
 	}
-	if len(r.Faults) >= maxFaults {
-		return refuse("%d live faults, at most %d", len(r.Faults), maxFaults)
-	}
-	f := *e.Fault
-	f.Seq = seq
-	if f.Firm && f.Want < r.Grant {
-		return refuse(errPast, f.Want, r.Grant)
-	}
-	f.Base, f.Eff = r.Grant, max(f.Want, r.Grant)
-	if f.Eff >= r.StopAt {
-		return refuse("the run stops at %v, before the fault at %v", r.StopAt, f.Eff)
+	return Result{At: at}
+}
+
+// inject takes a fault that has its instant, or says why not.
+func (r *Run) inject(f Fault) (bad string) {
+	switch {
+	case f.Text == "" && !f.Clear:
+		return "a fault needs its text"
+	case len(r.Faults) >= maxFaults:
+		return fmt.Sprintf("%d live faults, at most %d", len(r.Faults), maxFaults)
+	case f.Firm && f.Want < r.Grant:
+		return r.gone(f.Want)
+	case f.Eff >= r.StopAt:
+		return fmt.Sprintf("the run stops at %v, before the fault at %v", r.StopAt, f.Eff)
 	}
 	if f.Name == "" {
 		f.Name = fmt.Sprintf("live-%d", len(r.Faults)+1)
@@ -370,9 +388,11 @@ func (r *Run) fault(e *Entry, seq uint64) Result {
 	old := r.named(f.Name)
 	switch {
 	case f.Clear && old == nil:
-		return refuse("no live fault %q", f.Name)
+		return fmt.Sprintf("no live fault %q", f.Name)
 	case f.Clear:
 		f.Index = old.Index
+	case old != nil:
+		return fmt.Sprintf("a fault %q is there already", f.Name)
 	default:
 		for i := range r.Faults {
 			if !r.Faults[i].Clear {
@@ -380,11 +400,13 @@ func (r *Run) fault(e *Entry, seq uint64) Result {
 			}
 		}
 	}
-	if !f.Clear && old != nil {
-		return refuse("a fault %q is there already", f.Name)
-	}
 	r.Faults = append(r.Faults, f)
-	return Result{At: f.Eff}
+	return ""
+}
+
+// gone says that an instant may have been run.
+func (r *Run) gone(at clock.Time) string {
+	return fmt.Sprintf("%v lies before %v, the end of what the cluster may already have run: ask for that or later, or for no time", at, r.Grant)
 }
 
 func (r *Run) named(name string) *Fault {

@@ -545,3 +545,57 @@ func TestSnapshotsArePromises(t *testing.T) {
 		t.Errorf("a stop of what is granted beyond its end: %v", r)
 	}
 }
+
+// What a client asks for narrowly is refused, not bent; the same command once
+// more is answered as before, also when it would be refused by now.
+func TestSnapshotsNarrowly(t *testing.T) {
+	s := running(t, 1)
+	s.Apply(&Entry{Kind: KindGrant, At: 100})
+	ask := &Entry{Cmd: "one", Kind: KindCkptPlan, Name: "x", At: 100, Firm: true, New: true}
+	first := s.Apply(ask)
+	if first.Err != "" || first.At != 100 || first.OldRun != "" {
+		t.Fatalf("%+v", first)
+	}
+	s.Apply(&Entry{Kind: KindCkptCommit, Ckpt: &Ckpt{B: 100, Blobs: []Blob{{Inc: s.Run.Slots[0].Inc}}}})
+	s.Apply(&Entry{Kind: KindGrant, At: 200})
+	if again := s.Apply(ask); again != first || s.Run.Plan != nil {
+		t.Errorf("once more: %+v, first %+v; planned is %v", again, first, s.Run.Plan)
+	}
+	for _, x := range []struct {
+		e    Entry
+		want string
+	}{
+		{Entry{Name: "x", New: true}, "is there already, of run " + s.Run.Spec.ID + " at 100ps"},
+		{Entry{Name: "y", At: 150, Firm: true}, "150ps lies before 200ps"},
+		{Entry{Name: "y", Firm: true}, "0s lies before 200ps"},
+	} {
+		x.e.Kind = KindCkptPlan
+		if r := s.Apply(&x.e); !strings.Contains(r.Err, x.want) || s.Run.Plan != nil {
+			t.Errorf("%+v: want %q", r, x.want)
+		}
+	}
+	if r := s.Apply(&Entry{Kind: KindCkptPlan, Name: "x"}); r.OldRun != s.Run.Spec.ID || r.OldAt != 100 {
+		t.Errorf("it takes the place of one: %+v", r)
+	}
+}
+
+// The faults of one entry get one instant, or none of them does.
+func TestFaultsTogether(t *testing.T) {
+	s := running(t, 1)
+	s.Apply(&Entry{Kind: KindGrant, At: 100})
+	before := s.Run.Grant
+	for _, with := range []Fault{{Name: "a", Text: "again"}, {Name: "b"}, {Name: "nosuch", Clear: true}} {
+		if r := s.Apply(&Entry{Kind: KindFault, Fault: &Fault{Name: "a", Text: "one"}, With: []Fault{with}}); r.Err == "" || len(s.Run.Faults) > 0 {
+			t.Errorf("%+v: %+v, taken are %v", with, r, s.Run.Faults)
+		}
+	}
+	r := s.Apply(&Entry{Kind: KindFault, Fault: &Fault{Name: "a", Text: "one", Want: 50}, With: []Fault{{Name: "b", Text: "two", Want: 300, Firm: true}, {Name: "a", Clear: true}}})
+	if r.Err != "" || r.At != before || len(s.Run.Faults) != 3 {
+		t.Fatalf("%+v, taken are %v", r, s.Run.Faults)
+	}
+	for i, f := range s.Run.Faults {
+		if f.Eff != before || f.Base != before || f.Index != []int{0, 1, 0}[i] {
+			t.Errorf("%+v", f)
+		}
+	}
+}

@@ -66,7 +66,7 @@ func (f *Fabric) Save() *Saved {
 // keeps. An error is [ErrUnlike].
 func (f *Fabric) Restore(s *Saved) error {
 	if err := f.restore(s); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnlike, err)
+		return fmt.Errorf("%w: %s%w", ErrUnlike, s.of(f.Plan), err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/fabric"
 	"github.com/rocemu/rocemu/topology"
 )
@@ -18,8 +19,8 @@ func (s *Saved) keeps(plan *topology.Plan) error {
 	if err := s.sameFaults(plan); err != nil {
 		return err
 	}
-	if r := &plan.Run; r.Until == topology.UntilTime && r.At < s.At {
-		return fmt.Errorf("run.until %v lies before %v, the instant it was saved at", r.At, s.At)
+	if err := s.goesOn(&plan.Run); err != nil {
+		return err
 	}
 	if s.Hash == plan.Hash {
 		return nil
@@ -27,6 +28,9 @@ func (s *Saved) keeps(plan *topology.Plan) error {
 	was, err := s.Plan()
 	if err != nil {
 		return fmt.Errorf("the saved fabric's own file: %w", err)
+	}
+	if err := sameFlows(was, plan); err != nil {
+		return err
 	}
 	for i := range plan.Devices {
 		a, b := &was.Devices[i], &plan.Devices[i]
@@ -38,6 +42,82 @@ func (s *Saved) keeps(plan *topology.Plan) error {
 		}
 	}
 	return nil
+}
+
+// goesOn wants an end of the run that is not behind it.
+func (s *Saved) goesOn(r *topology.Run) error {
+	switch {
+	case r.Until == topology.UntilTime && r.At < s.At:
+		return fmt.Errorf("run.until %v lies before %v, the instant it was saved at", r.At, s.At)
+	case r.Limit > 0 && clock.Time(0).Add(r.Limit) < s.At:
+		return fmt.Errorf("run.limit %v lies before %v, the instant it was saved at: both count from the run's start", r.Limit, s.At)
+	}
+	return nil
+}
+
+// of says whose state it is when the names tell that it is another fabric's.
+func (s *Saved) of(plan *topology.Plan) string {
+	was, err := s.Plan()
+	if err != nil || was.Name == plan.Name {
+		return ""
+	}
+	return fmt.Sprintf("it is %s at %v, and %s is asked for: ", was.Name, s.At, plan.Name)
+}
+
+// sameFlows wants the workload of the saved fabric: requests that it has posted
+// go on as they are there, whatever a file says of them.
+func sameFlows(was, is *topology.Plan) error {
+	const advice = "; it keeps its workload, and the seed that drew it: restore without the change"
+	if len(was.Flows) != len(is.Flows) {
+		return fmt.Errorf("the workload of the saved one has %d single flows, that of %s has %d%s", len(was.Flows), is.Name, len(is.Flows), advice)
+	}
+	for i := range was.Flows {
+		if what := otherFlow(&was.Flows[i], &is.Flows[i], was, is); what != "" {
+			return fmt.Errorf("workload.%s%s", what, advice)
+		}
+	}
+	return nil
+}
+
+// otherFlow names what differs between two flows, "" = nothing.
+func otherFlow(a, b *topology.Flow, was, is *topology.Plan) string {
+	line := is.Lines[b.Line].Name
+	if old := was.Lines[a.Line].Name; old != line {
+		return fmt.Sprintf("%s stands where the saved one has %s", line, old)
+	}
+	for _, x := range []struct {
+		key  string
+		a, b any
+	}{
+		{"from", was.RNIC(a.From).Name, is.RNIC(b.From).Name},
+		{"to", was.RNIC(a.To).Name, is.RNIC(b.To).Name},
+		{"verb", was.Lines[a.Line].Verb, is.Lines[b.Line].Verb},
+		{"size", fmt.Sprint(a.Size, " B"), fmt.Sprint(b.Size, " B")},
+		{"start", a.Start, b.Start},
+		{"count", times(a.Count), times(b.Count)},
+		{"window", a.Window, b.Window},
+		{"interval", a.Interval, b.Interval},
+		{"rate", a.Rate, b.Rate},
+		{"dscp", a.DSCP, b.DSCP},
+	} {
+		if x.a != x.b {
+			return fmt.Sprintf("%s.%s (%v, saved %v) differs", line, x.key, x.b, x.a)
+		}
+	}
+	c, d := *a, *b
+	c.Opt, d.Opt = nil, nil
+	if c != d || (a.Opt == nil) != (b.Opt == nil) || a.Opt != nil && *a.Opt != *b.Opt {
+		return line + " differs"
+	}
+	return ""
+}
+
+// times is a count as a file has it.
+func times(n int64) string {
+	if n < 0 {
+		return "forever"
+	}
+	return fmt.Sprint(n)
 }
 
 // sameDevices wants each device of the saved fabric where it was.

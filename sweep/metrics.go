@@ -225,7 +225,7 @@ func (p *Point) summarise() {
 		p.Queue = max(p.Queue, m.Queue)
 		p.OK = p.OK && m.OK()
 		if !m.OK() && p.Note == "" {
-			p.Note = cmp.Or(map[bool]string{true: "flows failed"}[m.Verdict == report.Complete], m.Verdict)
+			p.Note = cmp.Or(map[bool]string{true: "flows did not complete"}[m.Verdict == report.Complete], m.Verdict)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/rocemu/rocemu/clock"
@@ -20,84 +19,6 @@ import (
 
 // SetKind is the fault kind of a change of settings.
 const SetKind = "set"
-
-// liveSwitch and liveNIC are the settings that devices take over while they
-// run, below switches.LAYER, switches.LAYER.ports.CLASS and rnics.LAYER.
-var (
-	liveSwitch = []string{
-		"mtu", "buffer.size", "buffer.headroom_pool", "buffer.cap_per_pg", "buffer.reserve_off", "qos.dscp_to_tc", "qos.scheduler",
-		"pfc.alpha", "pfc.xoff", "pfc.guaranteed", "pfc.xon_offset", "pfc.headroom", "pfc.quanta", "lossy", "ecn", "ecmp",
-	}
-	livePG  = []string{"alpha", "xoff", "guaranteed", "xon_offset", "headroom"}
-	liveNIC = []string{
-		"cnp_dscp", "dcqcn", "swift", "pfc.priorities", "pfc.quanta", "rx_buffer", "ack", "host",
-		"qp.timeout", "qp.retry_cnt", "qp.rnr_retry", "qp.min_rnr_timer", "qp.timeout_mode", "qp.timeout_window", "qp.timeout_floor",
-		"qp.rnr_decode", "qp.dup_ack", "qp.rnr_early", "qp.recv_repost", "personality.nak_latency", "personality.read_nak_latency",
-		"personality.react_latency", "personality.ack_freq_log", "personality.retry7_infinite", "personality.nak_reload",
-		"personality.nack_triggers_cnp", "personality.cnp_floor", "personality.slow_restart",
-	}
-)
-
-// liveText tells what can change live.
-func liveText() string {
-	return "can change while the fabric runs: switches.all|leaf|spine|core|devices.NAME[.ports.CLASS].{" + strings.Join(liveSwitch, " ") +
-		" pfc.PRIORITY.…}, rnics.all|devices.NAME.{" + strings.Join(liveNIC, " ") + "}"
-}
-
-// covers returns the devices that a path addresses, or why it cannot change.
-func (p *Plan) covers(path string) ([]int32, *faultErr) {
-	steps := strings.Split(path, ".")
-	bad := func(msg string) ([]int32, *faultErr) { return nil, &faultErr{"set", path, msg, ""} }
-	if len(steps) < 3 || steps[0] != "switches" && steps[0] != "rnics" {
-		return bad("cannot change while the fabric runs; " + liveText())
-	}
-	nic := steps[0] == "rnics"
-	layer, rest := steps[1], steps[2:]
-	if layer == "devices" {
-		if len(rest) < 2 {
-			return bad("names no setting of a device")
-		}
-		layer, rest = rest[0], rest[1:]
-		d := p.Device(layer)
-		if d == nil || (d.Kind == RNIC) != nic {
-			return nil, &faultErr{"set", path, "no such device in this section", p.nearName(layer)}
-		}
-		return []int32{d.ID}, liveSetting(path, nic, rest)
-	}
-	var out []int32
-	for i := range p.Devices {
-		d := &p.Devices[i]
-		if (d.Kind == RNIC) == nic && (layer == "all" || !nic && layer == roleNames[d.Kind]) {
-			out = append(out, d.ID)
-		}
-	}
-	if len(out) == 0 {
-		return bad("addresses no device")
-	}
-	return out, liveSetting(path, nic, rest)
-}
-
-// liveSetting checks the part of a path below its layer.
-func liveSetting(path string, nic bool, rest []string) *faultErr {
-	list := liveNIC
-	if !nic {
-		if list = liveSwitch; rest[0] == "ports" && len(rest) > 2 {
-			rest = rest[2:]
-		}
-		if len(rest) == 3 && rest[0] == "pfc" && slices.Contains(livePG, rest[2]) {
-			if _, err := strconv.Atoi(rest[1]); err == nil {
-				return nil
-			}
-		}
-	}
-	have := strings.Join(rest, ".")
-	for _, k := range list {
-		if have == k || strings.HasPrefix(have, k+".") {
-			return nil
-		}
-	}
-	return &faultErr{"set", path, "cannot change while the fabric runs; " + liveText(), nearest(have, list)}
-}
 
 // bindSet looks a change up and checks its value by itself; whether it fits the
 // rest of what is in force then, the timeline finds out.
@@ -195,6 +116,8 @@ type Timeline struct {
 	stages []stage  // by time
 	cache  map[string]*Plan
 
+	unjudged bool // more is to come
+
 	// Live lets a change that does not fit the others wait: it is in force from
 	// when it does. Two commands that were checked before either was known must
 	// not end a run. What is in force follows from the changes alone, whatever
@@ -254,6 +177,22 @@ func (t *Timeline) End(index int32, at clock.Time) error {
 	return nil
 }
 
+// Together adds and ends several changes, which are judged as a whole: one may
+// need the other. When what there is then does not resolve, none is made.
+func (t *Timeline) Together(edit func() error) error {
+	had := slices.Clone(t.all)
+	t.unjudged = true
+	err := edit()
+	t.unjudged = false
+	if err == nil && !slices.Equal(t.all, had) {
+		_, err = t.rebuild()
+	}
+	if err != nil {
+		t.all = had
+	}
+	return err
+}
+
 // At returns the plan whose devices' settings are in force at an instant.
 func (t *Timeline) At(now clock.Time) *Plan {
 	p := t.base
@@ -269,6 +208,9 @@ func (t *Timeline) At(now clock.Time) *Plan {
 // rebuild resolves what is in force from each start and end on. When that
 // fails it names a change that starts or ends there, and nothing is different.
 func (t *Timeline) rebuild() (index int32, err error) {
+	if t.unjudged {
+		return 0, nil
+	}
 	var times []clock.Time
 	for _, c := range t.all {
 		times = append(times, c.at, c.until)
@@ -361,7 +303,7 @@ func (r *resolver) readChange(n *node, field string) (*Fault, bool) {
 		kv := [][2]string{{"kind", SetKind}}
 		for _, e := range n.keys {
 			switch k := e.key; {
-			case e.val.kind == nNull:
+			case e.val.kind == nNull || changeSpec().find(k) == nil: // told
 			case k == "set":
 				kv = append(kv, [2]string{"target", text(e.val)})
 			case e.val.kind == nSeq:

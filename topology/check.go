@@ -93,12 +93,18 @@ func (c *checker) checkMap(n *node, s *spec, field string) {
 // probably one level off.
 func (c *checker) unknown(n *node, e *entry, s *spec, field string) {
 	at := &node{file: e.val.file, line: e.line, col: e.col} // the mapping may be another layer's
-	allowed := strings.Join(s.names(), ", ")
+	names := s.names()
+	if s.narrow != nil {
+		if l := s.narrow(n); l != nil {
+			names = l
+		}
+	}
+	allowed := strings.Join(names, ", ")
 	if s.index != nil {
 		allowed = strings.TrimPrefix(allowed+fmt.Sprintf(", or a number %d..%d", s.lo, s.hi), ", or ")
 	}
 	msg := "unknown key; allowed here: " + allowed
-	hint := nearest(e.key, s.names())
+	hint := nearest(e.key, names)
 	if places := placesOf()[e.key]; hint == "" && len(places) > 0 {
 		hint = places[0]
 		for _, p := range places { // prefer a place below or beside this one

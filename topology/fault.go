@@ -224,12 +224,18 @@ var matchSpecs = map[string]*spec{
 	"kind": wordOf(matchKinds...), "dir": dirSpec, "flow": sText,
 }
 
+// keys are the keys of a kind beside its name, kind and match.
+func (k *faultKind) keys() []string {
+	l := append([]string{}, faultFields[2:]...)
+	for _, p := range k.params {
+		l = append(l, p.name)
+	}
+	return l
+}
+
 func (f *Fault) assignMatch(kind *faultKind, k, v string) *faultErr {
 	k = strings.TrimPrefix(k, "match.")
-	known := append([]string{}, faultFields[2:]...)
-	for _, p := range kind.params {
-		known = append(known, p.name)
-	}
+	known := kind.keys()
 	if kind.match {
 		known = append(known, matchFields...)
 	}

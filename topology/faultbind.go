@@ -3,6 +3,7 @@ package topology
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -253,8 +254,11 @@ func (r *resolver) readFault(n *node, field string) (*Fault, bool) {
 			case e.key == "kind" || e.val.kind == nNull:
 			case e.key == "match":
 				for _, m := range e.val.keys {
-					kv = append(kv, [2]string{"match." + m.key, text(m.val)})
+					if slices.Contains(matchFields, m.key) { // else it is told
+						kv = append(kv, [2]string{"match." + m.key, text(m.val)})
+					}
 				}
+			case !slices.Contains(faultFields, e.key) && !slices.Contains(faultParamNames(), e.key): // told
 			default:
 				kv = append(kv, [2]string{e.key, text(e.val)})
 			}

@@ -43,6 +43,8 @@ type spec struct {
 	exclude  [][2]string
 	orScalar *spec // kSeq or kMap: a scalar of this kind is accepted too
 	orSeq    *spec // scalar kinds: a sequence is accepted too
+
+	narrow func(n *node) []string // kMap: the keys that this mapping takes, nil = all of them
 }
 
 type keySpec struct {

@@ -192,5 +192,16 @@ func faultSpec() *spec {
 		m.keys = append(m.keys, key(p, sAny, "parameter of some kinds"))
 	}
 	m.orScalar = sExpr
+	m.narrow = func(n *node) []string {
+		k := findFaultKind(n.str("kind"))
+		if k == nil {
+			return nil
+		}
+		l := append([]string{"name", "kind"}, k.keys()...)
+		if k.match {
+			l = append(l, "match")
+		}
+		return l
+	}
 	return m
 }

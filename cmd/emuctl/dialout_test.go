@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net"
 	"strings"
@@ -86,4 +87,61 @@ func dialed(t *testing.T, to string) *report.Pushed {
 		t.Fatalf("no account of the dial-out: %v", err)
 	}
 	return r.Telemetry.DialOut
+}
+
+// Who takes the connection and never speaks got nothing, and the result says so.
+func TestDialOutUnanswered(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p := dialed(t, l.Addr().String())
+	if want := l.Addr().String() + " had not answered when the run ended"; p.Made == 0 || p.Dropped != p.Made || p.LastError != want {
+		t.Errorf("%+v, want %q", p, want)
+	}
+}
+
+// noNames answers that there is no host of the name that is asked for.
+func noNames(t *testing.T) {
+	s, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := net.DefaultResolver
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("udp", s.LocalAddr().String())
+	}}
+	t.Cleanup(func() { net.DefaultResolver = was; s.Close() })
+	go func() {
+		b := make([]byte, 512)
+		for {
+			n, from, err := s.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			b[2], b[3] = 0x81, 0x83      // an answer: no such name
+			b[10], b[11], n = 0, 0, n-11 // without the question's EDNS record
+			s.WriteTo(b[:n], from)       //nolint:errcheck // it asks again
+		}
+	}()
+}
+
+// A name that nobody has is told before the run, a malformed address ends it.
+func TestDialOutToNoName(t *testing.T) {
+	noNames(t)
+	var out, errs bytes.Buffer
+	code := emuctl([]string{"run", "../../examples/incast.yaml", "--dialout", "127.0.0.1:1,collector.invalid:57400"}, &out, &errs)
+	if want := `warning: --dialout 127.0.0.1:1,collector.invalid:57400: no host is named "collector.invalid"`; code != 0 || strings.Count(errs.String(), want) != 1 {
+		t.Errorf("exit code %d, no %q in %q", code, want, errs.String())
+	}
+	if strings.Contains(errs.String(), `"127.0.0.1"`) {
+		t.Errorf("an address was looked up: %s", errs.String())
+	}
+	for _, args := range [][]string{{"observe", "--dialout", "collector"}, {"observe", "--gnmi", "0.0.0.0"}} {
+		errs.Reset()
+		if code := emuctl(append(args, "--nats", "nats://127.0.0.1:1"), new(bytes.Buffer), &errs); code != 2 || !strings.Contains(errs.String(), "HOST:PORT") {
+			t.Errorf("%v: exit code %d, %s", args, code, errs.String())
+		}
+	}
 }

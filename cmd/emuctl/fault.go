@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -33,7 +34,8 @@ func (a *app) faultInject() *cobra.Command {
 		use: "inject TEXT... [--at T] [--for D]", short: "Inject faults, in the text form of a fabric file",
 		long: `The words of one fault may be given as they are, or each fault as one quoted
 argument. It prints the virtual time every fault got: the asked one, or the end
-of what the cluster has already been allowed to run.`,
+of what the cluster has already been allowed to run. Several faults get the same
+one, all of them or none, unless the text of one has an at= of its own.`,
 		example: "  emuctl fault inject drop rnic1:1 dir=out psn_index=3 count=1\n  emuctl fault inject 'link-down leaf1:uplink1' 'loss leaf2:1 probability=1e-3' --for 1ms",
 		args:    cobra.MinimumNArgs(1), flags: &f,
 		run: func(ctx context.Context, args []string) error {
@@ -92,16 +94,25 @@ type injected struct {
 	Wall float64    `json:"expected_s,omitempty"` // real time until it takes effect, as the run goes now
 }
 
+// inject gives faults that want the same instant the same one, all of them or
+// none; others are asked for one after the other.
 func (a *app) inject(ctx context.Context, c *client.Client, faults []coord.Fault) error {
-	var out []injected
-	for _, f := range faults {
-		at, err := c.Fault(ctx, f)
-		if err != nil {
-			return fmt.Errorf("fault %q: %w", f.Text, err)
+	out := []injected{}
+	for _, l := range atOnce(faults) {
+		at, err := c.Fault(ctx, l[0], l[1:]...)
+		if err != nil && len(l) == 1 {
+			return fmt.Errorf("fault %q: %w", l[0].Text, err)
 		}
-		x := injected{Name: f.Name, Text: f.Text, At: at, Wall: untilWall(ctx, c, at)}
-		out = append(out, x)
-		if !a.json {
+		if err != nil {
+			return fmt.Errorf("none of the %d takes effect: %w", len(l), err)
+		}
+		wall := untilWall(ctx, c, at)
+		for _, f := range l {
+			x := injected{Name: f.Name, Text: f.Text, At: at, Wall: wall}
+			out = append(out, x)
+			if a.json {
+				continue
+			}
 			if err := a.printf("%s at %v%s: %s\n", f.Name, at, soon(x.Wall), f.Text); err != nil {
 				return err
 			}
@@ -111,6 +122,15 @@ func (a *app) inject(ctx context.Context, c *client.Client, faults []coord.Fault
 		return a.printJSON(out)
 	}
 	return nil
+}
+
+// atOnce puts faults together when all want the same.
+func atOnce(faults []coord.Fault) [][]coord.Fault {
+	first := faults[0]
+	if !slices.ContainsFunc(faults, func(f coord.Fault) bool { return f.Want != first.Want || f.Firm != first.Firm }) {
+		return [][]coord.Fault{faults}
+	}
+	return slices.Collect(slices.Chunk(faults, 1))
 }
 
 // untilWall estimates the real time until a run reaches at, in seconds, from two
@@ -240,30 +260,45 @@ func liveFor(f *coord.Fault) clock.Duration {
 
 type clearFlags struct {
 	clusterFlags
-	At string `flag:"at" help:"virtual time it ends; default as soon as the cluster allows"`
+	At string `flag:"at" help:"virtual time it ends, exactly; default as soon as the cluster allows"`
 }
 
 func (a *app) faultClear() *cobra.Command {
-	var f clearFlags
-	return a.command(verb{
-		use: "clear NAME... [--at T]", short: "End live faults", example: "  emuctl fault clear link-down-1f00aa", args: cobra.MinimumNArgs(1), flags: &f,
-		run: func(ctx context.Context, args []string) error {
-			at, err := parseAt(f.At)
-			if err != nil {
-				return fmt.Errorf("--at: %w", err)
-			}
-			return a.onCluster(ctx, &f.clusterFlags, func(ctx context.Context, c *client.Client) error {
-				for _, n := range args {
-					got, err := c.Fault(ctx, coord.Fault{Name: n, Clear: true, Want: at, Firm: f.At != ""})
-					if err != nil {
-						return err
-					}
-					if err := a.instant(n+" ends at", got); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		},
+	return a.ending(verb{
+		use: "clear NAME... [--at T]", short: "End live faults",
+		long: "Several end at one instant.", example: "  emuctl fault clear link-down-1f00aa",
 	})
+}
+
+// ending is a verb that ends live faults and changes by their names.
+func (a *app) ending(v verb) *cobra.Command {
+	var f clearFlags
+	v.args, v.flags = cobra.MinimumNArgs(1), &f
+	v.run = func(ctx context.Context, args []string) error {
+		end, err := liveSpan(f.At, "")
+		if err != nil {
+			return err
+		}
+		var ends []coord.Fault
+		for _, n := range args {
+			end.Name, end.Clear = n, true
+			ends = append(ends, end)
+		}
+		return a.onCluster(ctx, &f.clusterFlags, func(ctx context.Context, c *client.Client) error {
+			at, err := c.Fault(ctx, ends[0], ends[1:]...)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return a.instant("", at)
+			}
+			for _, n := range args {
+				if err := a.instant(n+" ends at", at); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return a.command(v)
 }

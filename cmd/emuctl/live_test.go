@@ -188,7 +188,7 @@ func TestSaveOfPausedRun(t *testing.T) {
 		t.Errorf("a snapshot of the past: code %d: %s%s", code, out.String(), errs.String())
 	}
 	says(t, "", "resume")
-	says(t, "; it replaces the one of run ", "snapshot", "save", "here")
+	says(t, ", in place of that of run ", "snapshot", "save", "--force", "here")
 	l.ended(t)
 }
 

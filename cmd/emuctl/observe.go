@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	pb "github.com/openconfig/gnmi/proto/gnmi"
-
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/record"
 	"github.com/rocemu/rocemu/report"
@@ -262,19 +260,6 @@ func gnmiAddress(to string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// dialOutTo are the listeners of a dial-out: [sonic:]HOST:PORT, several
-// separated by commas.
-func dialOutTo(to string) (dest []string, sonic bool, err error) {
-	list, sonic := strings.CutPrefix(to, "sonic:")
-	dest = strings.Split(list, ",")
-	for _, d := range dest {
-		if _, _, err := address(d); err != nil {
-			return nil, false, fmt.Errorf("--dialout %q: want [sonic:]HOST:PORT: %w", to, err)
-		}
-	}
-	return dest, sonic, nil
-}
-
 // address takes HOST:PORT with a port by number.
 func address(s string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(s)
@@ -286,28 +271,6 @@ func address(s string) (host string, port int, err error) {
 		return "", 0, fmt.Errorf("port %q is not a number from 1 to 65535", text)
 	}
 	return host, int(n), nil
-}
-
-// dialOut has a switch publish the counters of its ports, queues and priority
-// groups to a listener.
-func dialOut(s *gnmi.Store, to string) (*gnmi.Publisher, error) {
-	cfg := gnmi.DialOut{Name: "rocemu", Target: "COUNTERS_DB", Encoding: pb.Encoding_JSON_IETF, Retry: time.Second}
-	dest, sonic, err := dialOutTo(to)
-	if err != nil {
-		return nil, err
-	}
-	if sonic {
-		cfg.Method = gnmi.MethodSONiC
-	}
-	cfg.Destinations = dest
-	for _, more := range []string{"", "Queues", "PriorityGroups"} {
-		path := &pb.Path{Elem: []*pb.PathElem{{Name: "COUNTERS"}, {Name: "Ethernet*"}}}
-		if more != "" {
-			path.Elem = append(path.Elem, &pb.PathElem{Name: more})
-		}
-		cfg.Paths = append(cfg.Paths, path)
-	}
-	return gnmi.Publish(s, cfg)
 }
 
 // end closes what serve started.
@@ -324,20 +287,6 @@ func (w *watcher) end() {
 	stopAll(stops)
 	w.accountDials()
 	w.stop, w.dials = nil, nil
-}
-
-// accountDials adds up what became of the samples of the dial-outs, which have
-// ended.
-func (w *watcher) accountDials() {
-	for _, p := range w.dials {
-		a := p.Account()
-		w.dialed.Made += a.Made
-		w.dialed.Exported += a.Exported
-		w.dialed.Dropped += a.Made - a.Exported
-		if a.LastError != "" {
-			w.dialed.LastError = a.LastError
-		}
-	}
 }
 
 // stopAll stops what a run is served by, all at once: each may wait for who

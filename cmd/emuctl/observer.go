@@ -46,6 +46,10 @@ beginning, with the same trace ids and times.`,
 func (a *app) runObserve(ctx context.Context, f *observeFlags) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if err := checkSinks(f.GNMI, f.Dialout); err != nil {
+		return err
+	}
+	a.warnUnknown(ctx, f.Dialout)
 	o := observing{a: a, f: f}
 	if f.Metrics != "" {
 		l, err := net.Listen("tcp", f.Metrics)

@@ -71,6 +71,7 @@ func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error 
 	for _, w := range l.warns {
 		fmt.Fprintln(a.err, "warning:", w)
 	}
+	a.warnUnknown(ctx, f.Dialout)
 	if f.Chaos != nil {
 		if err := a.drawChaos(ctx, l, f); err != nil {
 			return err
@@ -101,14 +102,10 @@ func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error 
 
 // check refuses flags that are wrong by themselves.
 func (f *runFlags) check() error {
-	_, err := saves(f.SaveAt, nil)
-	if err == nil && f.GNMI != "" {
-		_, _, err = gnmiAddress(f.GNMI)
+	if _, err := saves(f.SaveAt, nil); err != nil {
+		return err
 	}
-	if err == nil && f.Dialout != "" {
-		_, _, err = dialOutTo(f.Dialout)
-	}
-	return err
+	return checkSinks(f.GNMI, f.Dialout)
 }
 
 // silent leaves out the verdict's exit code: another error has its own.

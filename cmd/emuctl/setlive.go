@@ -16,11 +16,10 @@ func (a *app) setLive() *cobra.Command {
 		use: "set PATH=VALUE... [--at T] [--for D]", short: "Change switch and NIC settings of a running fabric",
 		long: `A path is that of the fabric file, such as switches.leaf.ecn.kmin or
 rnics.devices.rnic3.qp.timeout; what cannot change while the fabric runs is
-refused with the list of what can. It prints the virtual time and the name every
-change got: with --for the old value comes back by itself, with
-emuctl revert NAME at once. Each setting is a change of its own that comes as
-soon as it can, and has to fit what is in force then; --at T gives several one
-instant.`,
+refused with the list of what can. Several settings change at one instant, all of
+them or none: --at, or as soon as the cluster allows. It prints that virtual time
+and the name every change got: with --for the old value comes back by itself,
+with emuctl revert NAME at once.`,
 		example: "  emuctl set switches.leaf.ecn.kmin=50KB --at 1ms --for 2ms\n  emuctl set rnics.all.dcqcn.rpg_ai_rate=200Mbps",
 		args:    cobra.MinimumNArgs(1), flags: &f,
 		run: func(ctx context.Context, args []string) error {
@@ -54,8 +53,12 @@ func liveChanges(args []string, at, dur string) ([]coord.Fault, error) {
 
 // revert ends live changes: what was there before is back.
 func (a *app) revert() *cobra.Command {
-	c := a.faultClear()
-	c.Use, c.Short, c.Example = "revert NAME... [--at T]", "Undo changes made by set", "  emuctl revert set-1f00aa"
-	c.Long = "What would be there without the change is in force again: the value of another\nchange that lasts, or the file's. Refused where other changes need this one."
-	return c
+	return a.ending(verb{
+		use: "revert NAME... [--at T]", short: "Undo changes made by set",
+		long: `What would be there without the change is back: the value of another change that
+is still active, or the fabric file's. NAME is what emuctl set printed; emuctl
+fault list has it, too. Several are undone at one instant, all of them or none; a
+change that another one needs is not.`,
+		example: "  emuctl set switches.leaf.ecn.kmin=50KB      # prints set-1f00aa at …\n  emuctl revert set-1f00aa",
+	})
 }

@@ -20,48 +20,50 @@ func (a *app) snapshot() *cobra.Command {
 
 type saveFlags struct {
 	clusterFlags
-	At string `flag:"at" help:"virtual time of the snapshot; default as soon as the cluster allows"`
+	At    string `flag:"at" help:"virtual time of the snapshot; default as soon as the cluster allows"`
+	Force bool   `flag:"force" help:"replace a snapshot of the same name"`
 }
 
 func (a *app) snapshotSave() *cobra.Command {
 	var f saveFlags
 	return a.command(verb{
-		use: "save NAME [--at T]", short: "Save the running fabric under a name",
-		long:    "The snapshot is taken at the first window that starts at or after the instant,\nwithout stopping the run; a paused one has to go on. The command returns when it is stored.",
+		use: "save NAME [--at T] [--force]", short: "Save the running fabric under a name",
+		long: `The snapshot is taken at the first window that starts at or after the instant,
+without stopping the run; a paused one has to go on. An instant that may have
+been run is refused, and so is a name that there is, of this run or an earlier
+one: with --force the new snapshot takes its place. The command returns when it
+is stored.`,
 		example: "  emuctl snapshot save half-way --at 5ms", args: cobra.ExactArgs(1), flags: &f,
 		run: func(ctx context.Context, args []string) error {
 			at, err := parseAt(f.At)
 			if err != nil {
-				return err
+				return fmt.Errorf("--at: %w", err)
 			}
-			return a.connected(ctx, &f.clusterFlags, func(c *client.Client) error { return a.save(ctx, c, &f, args[0], at) })
+			e := coord.Entry{Name: args[0], At: at, Firm: f.At != "", New: !f.Force}
+			return a.connected(ctx, &f.clusterFlags, func(c *client.Client) error { return a.save(ctx, c, &f, e) })
 		},
 	})
 }
 
-func (a *app) save(ctx context.Context, c *client.Client, f *saveFlags, name string, at clock.Time) error {
+func (a *app) save(ctx context.Context, c *client.Client, f *saveFlags, e coord.Entry) error {
 	wait, err := f.patience(10 * time.Second)
 	if err != nil {
 		return err
 	}
 	sctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	_, before, err := saved(sctx, c, name, nil)
-	if err != nil {
-		return err
-	}
-	asked, err := c.Save(sctx, name, at)
+	asked, err := c.Save(sctx, e)
 	if err != nil {
 		return err
 	}
 	told := false
 	for {
-		s, kept, err := saved(ctx, c, name, &asked)
+		s, kept, err := saved(ctx, c, e.Name, &asked)
 		if err != nil {
 			return fmt.Errorf("the snapshot at %v was asked for; whether it is stored cannot be told: %w", asked.At, err)
 		}
 		if kept != nil {
-			return a.saved(kept, before)
+			return a.showSaved(e.Name, kept.At, &asked)
 		}
 		if r := s.Run; r == nil || r.ID != asked.Run || r.Phase == coord.Ended || r.Phase == coord.Failed {
 			return fmt.Errorf("run %s ended before the snapshot at %v was stored", asked.Run, asked.At)
@@ -78,19 +80,25 @@ func (a *app) save(ctx context.Context, c *client.Client, f *saveFlags, name str
 	}
 }
 
-// saved prints where a snapshot was taken, and which one of that name is gone.
-func (a *app) saved(s, before *coord.Snapshot) error {
+// showSaved tells where a snapshot was taken, and whose place it took.
+func (a *app) showSaved(name string, at clock.Time, asked *coord.Result) error {
+	type replaced struct {
+		Run string     `json:"run"`
+		At  clock.Time `json:"at_ps"`
+	}
+	out := struct {
+		At       clock.Time `json:"at_ps"`
+		Replaced *replaced  `json:"replaced,omitempty"`
+	}{At: at}
+	said := ""
+	if asked.OldRun != "" {
+		out.Replaced = &replaced{asked.OldRun, asked.OldAt}
+		said = fmt.Sprintf(", in place of that of run %s at %v", asked.OldRun, asked.OldAt)
+	}
 	if a.json {
-		return a.printJSON(struct {
-			At       clock.Time      `json:"at_ps"`
-			Replaced *coord.Snapshot `json:"replaced,omitempty"`
-		}{s.At, before})
+		return a.printJSON(out)
 	}
-	more := ""
-	if before != nil {
-		more = fmt.Sprintf("; it replaces the one of run %s at %v", before.Run, before.At)
-	}
-	return a.printf("saved %s at %v%s\n", s.Name, s.At, more)
+	return a.printf("saved %s at %v%s\n", name, at, said)
 }
 
 // saveSilence is how long the coordinators may be silent while a snapshot is
@@ -99,8 +107,7 @@ const saveSilence = 30 * time.Second
 
 // saved looks for a snapshot that was asked for; nil = it is not stored, and was
 // not when s was told. A run's snapshots of one name follow one another, so a
-// later one is one that was taken later than asked, or over it. Without asked any
-// of the name will do.
+// later one is one that was taken later than asked, or over it.
 func saved(ctx context.Context, c *client.Client, name string, asked *coord.Result) (s *coord.Status, kept *coord.Snapshot, err error) {
 	ctx, cancel := context.WithTimeout(ctx, saveSilence)
 	defer cancel()
@@ -109,7 +116,7 @@ func saved(ctx context.Context, c *client.Client, name string, asked *coord.Resu
 	}
 	l, err := c.Snapshots(ctx)
 	for i := range l {
-		if x := &l[i]; x.Name == name && (asked == nil || x.Run == asked.Run && x.At >= asked.At) {
+		if x := &l[i]; x.Name == name && x.Run == asked.Run && x.At >= asked.At {
 			kept = x
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -28,7 +29,8 @@ type tuneOut struct {
 	Goal      sweep.Goal   `json:"goal"`
 	Scope     string       `json:"scope"`
 	Runs      int          `json:"runs"`
-	NoLoss    bool         `json:"no_loss"` // the recommendation lost nothing, in search and check
+	NoLoss    bool         `json:"no_loss"`         // the recommendation lost nothing and left nothing undone, in search and check
+	Undone    int          `json:"unfinished_runs"` // of the check: not at their end, or with flows that did not complete
 	Changed   bool         `json:"changed"`
 	Params    []tuneParam  `json:"parameters"`
 	Before    sweep.Spread `json:"before"` // the goal's figure on fresh seeds
@@ -149,6 +151,9 @@ func (a *app) recommend(t *sweep.Tuner, f *tuneFlags, start, best *sweep.Trial, 
 	o.GainPct = 100 * (o.Before.Mean - o.After.Mean) / nonZero(o.Before.Mean)
 	for i := range after.Runs {
 		o.MarginB = min(o.MarginB, after.Runs[i].Margin)
+		if !after.Runs[i].OK() {
+			o.Undone++
+		}
 		if t.Figure(&after.Runs[i].Metrics) < t.Figure(&before.Runs[i].Metrics) && after.Runs[i].Drops <= before.Runs[i].Drops {
 			o.Wins++
 		}
@@ -156,7 +161,7 @@ func (a *app) recommend(t *sweep.Tuner, f *tuneFlags, start, best *sweep.Trial, 
 	for i := range t.Params {
 		o.Params = append(o.Params, tuneParamOf(t, i, start, best, near))
 	}
-	o.explain(t, start, before, after)
+	o.explain(t, start, best, before, after)
 	o.Overlay = overlayText(o)
 	if f.Write != "" {
 		if err := os.WriteFile(f.Write, []byte(o.Overlay), 0o644); err != nil {
@@ -196,7 +201,7 @@ func tuneParamOf(t *sweep.Tuner, i int, start, best *sweep.Trial, near []*sweep.
 }
 
 // explain says why, and how sure.
-func (o *tuneOut) explain(t *sweep.Tuner, start, before, after *sweep.Trial) {
+func (o *tuneOut) explain(t *sweep.Tuner, start, best, before, after *sweep.Trial) {
 	say := func(format string, a ...any) { o.Why = append(o.Why, fmt.Sprintf(format, a...)) }
 	if start.Drops > 0 {
 		say("the file's setting loses %d frames in %d runs; the recommendation loses %d", start.Drops, t.Seeds, after.Drops)
@@ -204,9 +209,13 @@ func (o *tuneOut) explain(t *sweep.Tuner, start, before, after *sweep.Trial) {
 	if t.Goal == sweep.ShortestCompletion {
 		say("from first start to last end %s -> %s", report.Span(report.NS(before.Completion.Mean)), report.Span(report.NS(after.Completion.Mean)))
 	}
-	say("FCT p99 %s -> %s, goodput %s -> %s, time paused %.2f %% -> %.2f %%, marks %d -> %d (means over %d fresh seeds)",
-		report.Span(report.NS(before.P99.Mean)), report.Span(report.NS(after.P99.Mean)), report.BitRate(int64(before.Goodput.Mean)), report.BitRate(int64(after.Goodput.Mean)),
-		100*before.Pause.Mean, 100*after.Pause.Mean, before.Marks/uint64(o.Checked), after.Marks/uint64(o.Checked), o.Checked)
+	if o.Undone == o.Checked && before.P99.Max == 0 && after.P99.Max == 0 {
+		say("no flow completed in %d fresh runs: there is no figure to compare", o.Checked)
+	} else {
+		say("FCT p99 %s -> %s, goodput %s -> %s, time paused %.2f %% -> %.2f %%, marks %d -> %d (means over %d fresh seeds)",
+			report.Span(report.NS(before.P99.Mean)), report.Span(report.NS(after.P99.Mean)), report.BitRate(int64(before.Goodput.Mean)), report.BitRate(int64(after.Goodput.Mean)),
+			100*before.Pause.Mean, 100*after.Pause.Mean, before.Marks/uint64(o.Checked), after.Marks/uint64(o.Checked), o.Checked)
+	}
 	if after.Pause.Mean > 2*before.Pause.Mean && after.Pause.Mean > 0.02 {
 		say("it pauses more: whoever else shares those ports and class would wait; --goal least-pause looks the other way")
 	}
@@ -218,6 +227,9 @@ func (o *tuneOut) explain(t *sweep.Tuner, start, before, after *sweep.Trial) {
 	}
 	gap, noise := o.Before.Mean-o.After.Mean, max(o.Before.Half(), o.After.Half())
 	switch {
+	case !o.NoLoss && after.Drops == 0:
+		o.Certainty = fmt.Sprintf("not at all: nothing was lost, but %d of %d fresh runs did not end with every flow completed (%s): give them time with run.limit or run.until, or see with emuctl run what fails",
+			o.Undone, o.Checked, cmp.Or(after.Note, best.Note))
 	case !o.NoLoss:
 		o.Certainty = fmt.Sprintf("no setting of these parameters was without loss: %d frames lost in %d fresh runs; look at headroom and buffer first (emuctl validate, emuctl headroom)", after.Drops, o.Checked)
 	case !o.Changed:

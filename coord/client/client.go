@@ -260,16 +260,19 @@ func (c *Client) Cancel(ctx context.Context, why string) error {
 	return err
 }
 
-// Fault injects a fault, a change or the end of one; it returns its instant.
-func (c *Client) Fault(ctx context.Context, f coord.Fault) (clock.Time, error) {
-	r, err := c.command(ctx, "fault", &coord.Entry{Kind: coord.KindFault, Fault: &f})
+// Fault injects a fault, a change or the end of one, and others that take effect
+// together with it, when it wants to; it returns their instant.
+func (c *Client) Fault(ctx context.Context, f coord.Fault, with ...coord.Fault) (clock.Time, error) {
+	r, err := c.command(ctx, "fault", &coord.Entry{Kind: coord.KindFault, Fault: &f, With: with})
 	return r.At, err
 }
 
-// Save asks for a snapshot under a name, at an instant or as soon as can be; it
-// returns the run and the boundary and does not wait until it is stored.
-func (c *Client) Save(ctx context.Context, name string, at clock.Time) (coord.Result, error) {
-	return c.command(ctx, "save", &coord.Entry{Kind: coord.KindCkptPlan, Name: name, At: at})
+// Save asks for a snapshot under e.Name, at e.At or as soon as can be, with e.Firm
+// not later, with e.New over no other; it returns the run, the boundary and whose
+// place it takes, and does not wait until it is stored.
+func (c *Client) Save(ctx context.Context, e coord.Entry) (coord.Result, error) {
+	e.Kind = coord.KindCkptPlan
+	return c.command(ctx, "save", &e)
 }
 
 // Snapshots lists what was saved.

@@ -207,7 +207,7 @@ func (c *cluster) beyondCheckpoint(look func()) *coord.RunStatus {
 		return to
 	}
 	step(100 * clock.Microsecond)
-	kept, err := c.cl.Save(c.Context(), "before", 0)
+	kept, err := c.cl.Save(c.Context(), coord.Entry{Name: "before"})
 	c.must(err)
 	b := kept.At
 	step(50 * clock.Microsecond)

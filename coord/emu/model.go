@@ -4,6 +4,7 @@
 package emu
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"slices"
@@ -128,61 +129,93 @@ func Fault(p *topology.Plan, f *coord.Fault) (*topology.Fault, error) {
 	return x, nil
 }
 
-// CheckFault implements coord.Model.
-func (m *Model) CheckFault(s *coord.RunSpec, live []coord.Fault, f *coord.Fault) error {
+// CheckFaults implements coord.Model.
+func (m *Model) CheckFaults(s *coord.RunSpec, live, come []coord.Fault) error {
 	p, err := m.Plan(s)
 	if err != nil {
 		return err
 	}
-	if f.Clear {
-		return checkEnd(p, live, f)
+	var edits []func(*topology.Timeline) error
+	for i := range come {
+		f := &come[i]
+		edit, err := checkFault(p, live, f, len(p.Faults)+len(live)+i)
+		if err != nil && len(come) > 1 {
+			err = fmt.Errorf("%q: %w", cmp.Or(f.Text, f.Name), err)
+		}
+		if err != nil {
+			return err
+		}
+		if edit != nil {
+			edits = append(edits, edit)
+		}
 	}
-	x, err := Fault(p, f)
-	if err != nil {
-		return err
-	}
-	if err := comes(p, f.Want); err != nil || x.Kind != topology.SetKind {
-		return err
-	}
-	t, err := changes(p, live)
-	if err != nil {
-		return err
-	}
-	return t.Add(x, int32(len(p.Faults)+len(live)))
-}
-
-// checkEnd refuses the end of a live change that others need. A name that there
-// is none of is the ledger's to refuse.
-func checkEnd(p *topology.Plan, live []coord.Fault, f *coord.Fault) error {
-	i := slices.IndexFunc(live, func(x coord.Fault) bool { return !x.Clear && x.Name == f.Name })
-	if i < 0 {
+	if len(edits) == 0 {
 		return nil
 	}
 	t, err := changes(p, live)
 	if err != nil {
 		return err
 	}
-	return t.End(int32(len(p.Faults)+live[i].Index), f.Eff)
+	return t.Together(func() error {
+		for _, edit := range edits {
+			if err := edit(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// checkFault looks at a fault by itself. It returns what the fault does to the
+// settings in force, nil = nothing; index is its place behind the others.
+func checkFault(p *topology.Plan, live []coord.Fault, f *coord.Fault, index int) (func(*topology.Timeline) error, error) {
+	if f.Clear {
+		i := slices.IndexFunc(live, func(x coord.Fault) bool { return !x.Clear && x.Name == f.Name })
+		if i < 0 {
+			return nil, nil // a name that there is none of is the ledger's to refuse
+		}
+		return func(t *topology.Timeline) error { return t.End(int32(len(p.Faults)+live[i].Index), f.Eff) }, nil
+	}
+	x, err := Fault(p, f)
+	if err != nil {
+		return nil, err
+	}
+	if err := comes(p, f.Want); err != nil || x.Kind != topology.SetKind {
+		return nil, err
+	}
+	return func(t *topology.Timeline) error { return t.Add(x, int32(index)) }, nil
 }
 
 // changes is what a run's settings are by its file and what was changed live.
 func changes(p *topology.Plan, live []coord.Fault) (*topology.Timeline, error) {
 	t := topology.NewTimeline(p)
-	for i := range p.Faults {
-		if c := &p.Faults[i]; c.Kind == topology.SetKind {
-			if err := t.Add(c, int32(i)); err != nil {
-				return nil, err
+	err := t.Together(func() error {
+		for i := range p.Faults {
+			if c := &p.Faults[i]; c.Kind == topology.SetKind {
+				if err := t.Add(c, int32(i)); err != nil {
+					return err
+				}
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	t.Live = true // each was checked before
 	defer func() { t.Live = false }()
+	// Together: those of one instant may not fit one by one.
+	return t, t.Together(func() error { return wereMade(t, p, live) })
+}
+
+// wereMade adds and ends what was changed live.
+func wereMade(t *topology.Timeline, p *topology.Plan, live []coord.Fault) error {
 	for i := range live {
 		f := &live[i]
 		index := int32(len(p.Faults) + f.Index)
 		if f.Clear {
 			if err := t.End(index, f.Eff); err != nil {
-				return nil, err
+				return err
 			}
 			continue
 		}
@@ -191,10 +224,10 @@ func changes(p *topology.Plan, live []coord.Fault) (*topology.Timeline, error) {
 			continue
 		}
 		if err := t.Add(x, index); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // comes says why a run does not come to an instant.

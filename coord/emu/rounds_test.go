@@ -33,11 +33,11 @@ func TestFaultAfterTheEnd(t *testing.T) {
 	} {
 		s := coord.RunSpec{Files: []coord.File{{Name: "wide.yaml", Text: wide + x.run}}}
 		f := coord.Fault{Name: "cut", Text: "link-down leaf1:1", Want: clock.Time(200 * clock.Microsecond), Firm: true}
-		if err := new(emu.Model).CheckFault(&s, nil, &f); err == nil || !strings.Contains(err.Error(), x.want) {
+		if err := new(emu.Model).CheckFaults(&s, nil, []coord.Fault{f}); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v", x.run, err)
 		}
 		f.Want--
-		if err := new(emu.Model).CheckFault(&s, nil, &f); err != nil {
+		if err := new(emu.Model).CheckFaults(&s, nil, []coord.Fault{f}); err != nil {
 			t.Errorf("%sbefore it: %v", x.run, err)
 		}
 	}

@@ -45,7 +45,7 @@ func TestSnapshotInALeap(t *testing.T) {
 		return r.Digest
 	}
 	id := run(coord.RunSpec{Files: []coord.File{{Name: "idle.yaml", Text: idleFile}}, Members: 2})
-	if kept, err := l.c.Save(within(t, 10*time.Second), "idle", 10*ms); err != nil || kept.At != 10*ms {
+	if kept, err := l.c.Save(within(t, 10*time.Second), coord.Entry{Name: "idle", At: 10 * ms}); err != nil || kept.At != 10*ms {
 		t.Fatal(kept.At, err)
 	}
 	if got, want := goOn(id, 20*ms), alone(t, load("run.until=20ms")).Digest; got != want {

@@ -73,7 +73,7 @@ func TestLiveEqualsFile(t *testing.T) {
 			l.signal("p1", syscall.SIGKILL)
 		}
 	}
-	kept, err := l.c.Save(within(t, 10*time.Second), "after", at[len(at)-1]+clock.Time(clock.Millisecond))
+	kept, err := l.c.Save(within(t, 10*time.Second), coord.Entry{Name: "after", At: at[len(at)-1] + clock.Time(clock.Millisecond)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func TestSnapshotsOfHarmedRuns(t *testing.T) {
 		name := fmt.Sprintf("round%d", i%8) // over one of the name
 		save, end := us(5_000, 20_000), us(20_001, 45_000)
 		id := begin(coord.RunSpec{Files: []coord.File{{Name: "idle.yaml", Text: idleFile}}, Members: 2})
-		if kept, err := l.c.Save(within(t, 10*time.Second), name, save); err != nil || kept.At != save {
+		if kept, err := l.c.Save(within(t, 10*time.Second), coord.Entry{Name: name, At: save}); err != nil || kept.At != save {
 			t.Fatal(kept.At, err)
 		}
 		stop(end)
