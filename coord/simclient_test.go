@@ -121,8 +121,10 @@ func (w *simWorld) checkCommands(r *Run) {
 		if c.entry.Kind != KindFault || !c.done || c.first.Err != "" {
 			continue
 		}
-		if f, ok := at[c.entry.Fault.Text]; !ok || f.Eff != c.first.At {
-			w.violate("fault %q was answered %v, the ledger has %v", c.entry.Fault.Text, c.first, f)
+		for _, x := range c.entry.faults() {
+			if f, ok := at[x.Text]; !ok || f.Eff != c.first.At {
+				w.violate("fault %q was answered %v, the ledger has %v", x.Text, c.first, f)
+			}
 		}
 	}
 }

@@ -146,7 +146,11 @@ func (w *simWorld) prepare(r *Run) {
 // disturb asks for a fault: as soon as can be, near the snapshot, or anywhere.
 func (w *simWorld) disturb(ask func(Entry), o *actortest.Outcome, from, save clock.Time) {
 	v := &w.saves
-	f := &Fault{Text: fmt.Sprintf("disturb %d %d", v.rng.IntN(w.plan.spec.Relays), len(w.client.cmds)+1)}
+	// Several of one command have numbers of their own, each what it is told by.
+	text := func(i int) string {
+		return fmt.Sprintf("disturb %d %d", v.rng.IntN(w.plan.spec.Relays), 10*(len(w.client.cmds)+1)+i)
+	}
+	f := &Fault{Text: text(0)}
 	switch v.rng.IntN(4) {
 	case 0:
 	case 1:
@@ -157,7 +161,11 @@ func (w *simWorld) disturb(ask func(Entry), o *actortest.Outcome, from, save clo
 		f.Want, _ = v.instant(o, from)
 	}
 	f.Firm = f.Want > 0 && v.chance(0.3)
-	ask(Entry{Kind: KindFault, Fault: f})
+	e := Entry{Kind: KindFault, Fault: f}
+	for i := range max(0, v.rng.IntN(6)-3) {
+		e.With = append(e.With, Fault{Text: text(i + 1)})
+	}
+	ask(e)
 }
 
 // resume lets a run go on when all that was asked for from a command on is
