@@ -89,15 +89,33 @@ func (u *uploads) add(x *Upload, now time.Time) (whole []byte, have int, err err
 	return o.b, x.Total, nil
 }
 
-// onUpload serves a client's piece by asking the leader.
+// onUpload serves a client's piece by asking the leader. Once that leads no more
+// nobody answers, however long one waits: the client begins again.
 func (n *Node) onUpload(b []byte) (any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
+	go func() {
+		defer cancel()
+		n.whileLed(ctx)
+	}()
 	a, err := n.ctl.Request(ctx, subjPiece, b)
 	if err != nil {
 		return UploadAnswer{Result: Result{Err: NoLeader}}, nil
 	}
 	return json.RawMessage(a), nil
+}
+
+// whileLed returns when there is no leader, or another, or ctx has ended.
+func (n *Node) whileLed(ctx context.Context) {
+	look := time.NewTicker(50 * time.Millisecond)
+	defer look.Stop()
+	for lead := n.cons.leader(); lead != "" && n.cons.leader() == lead; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+	}
 }
 
 // onPiece is the leader's part.

@@ -2,9 +2,13 @@ package coord
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 )
 
 func TestUploads(t *testing.T) {
@@ -51,4 +55,44 @@ func TestUploads(t *testing.T) {
 			t.Errorf("%+v was accepted", x)
 		}
 	}
+}
+
+// mute is a control plane on which nobody answers, and a voter that knows a
+// leader for a while.
+type mute struct {
+	control
+	voter
+	until time.Time
+}
+
+func (*mute) Request(ctx context.Context, _ string, _ []byte) ([]byte, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (m *mute) leader() string {
+	if time.Now().Before(m.until) {
+		return "b"
+	}
+	return ""
+}
+
+// A piece that meets the end of a leader's term is answered when that is known,
+// not when all patience is at its end: the client had one attempt each 20 s.
+func TestUploadWithoutLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, led := range []time.Duration{0, 330 * time.Millisecond} {
+			start := time.Now()
+			m := &mute{until: start.Add(led)}
+			n := newNode(Config{Name: "a", Build: "b", Log: hclog.NewNullLogger()}, "1")
+			n.ctl, n.cons = m, m
+			a, err := n.onUpload(nil)
+			if x, ok := a.(UploadAnswer); err != nil || !ok || x.Result.Err != NoLeader {
+				t.Errorf("answer %+v, %v", a, err)
+			}
+			if took := time.Since(start) - led; took < 0 || took > 100*time.Millisecond {
+				t.Errorf("answered %v after there was no leader", took)
+			}
+		}
+	})
 }

@@ -68,13 +68,22 @@ func NewID() string {
 	return hex.EncodeToString(b[:])
 }
 
+// A coordinator that hangs costs one try; resolving a large fabric takes time.
+const (
+	shortTry = time.Second
+	longTry  = 20 * time.Second
+)
+
 // request sends one request until a coordinator answers or ctx ends.
 func (c *Client) request(ctx context.Context, verb string, data []byte) ([]byte, error) {
-	// A coordinator that hangs costs one try; resolving a large fabric takes time.
-	try := time.Second
-	if verb == "submit" || verb == "put" {
-		try = 20 * time.Second
+	try := shortTry
+	if verb == "submit" {
+		try = longTry
 	}
+	return c.keepAsking(ctx, verb, data, try)
+}
+
+func (c *Client) keepAsking(ctx context.Context, verb string, data []byte, try time.Duration) ([]byte, error) {
 	for {
 		b, err := c.ask(ctx, verb, data, try)
 		var refused refusal

@@ -20,7 +20,11 @@ func (c *Client) upload(ctx context.Context, b []byte) (coord.Result, error) {
 		if err != nil {
 			return coord.Result{}, err
 		}
-		raw, err := c.request(ctx, "put", q)
+		try := shortTry
+		if x.Offset+len(x.Piece) == len(b) { // answered once the run is resolved and in the ledger
+			try = longTry
+		}
+		raw, err := c.keepAsking(ctx, "put", q, try)
 		if err != nil {
 			return coord.Result{}, err
 		}
