@@ -19,7 +19,8 @@ type Config struct {
 	Owner  []int32 // process by device
 	Procs  int
 	Resume uint64 // first window to exchange; above zero after a restore
-	// GiveUp is how long one batch may stay missing before the run fails.
+	// GiveUp is how long one batch may stay missing before the run fails. Time for
+	// which this process itself was stopped is not of it.
 	GiveUp time.Duration
 	// Mourn is how long a batch that its sender says it has collected is asked
 	// for all the same: when everybody goes back to an earlier checkpoint, the
@@ -295,12 +296,15 @@ func (c *Carrier) await(ctx context.Context, src int, n uint64) (*assembly, erro
 	}
 	p.wait = min(max(8*c.window, nakMin), nakMax)
 	p.gone, p.mourned = time.Time{}, time.Time{}
-	start := time.Now()
 	if c.cfg.Renewed && n == c.cfg.Resume {
 		c.ask(src, n)
 	} else {
-		p.asked = start
+		p.asked = time.Now()
 	}
+	// By what was meant to pass between two questions, not by the clock: who was
+	// stopped meanwhile, as in a container that is paused, has the answer still
+	// before him.
+	var waited time.Duration
 	timer := c.timer
 	timer.Reset(p.wait)
 	defer timer.Stop()
@@ -329,7 +333,7 @@ func (c *Carrier) await(ctx context.Context, src int, n uint64) (*assembly, erro
 			if !p.gone.IsZero() && time.Since(p.mourned) > c.cfg.Mourn && time.Since(p.gone) < 2*nakSlow {
 				return nil, &GapError{Src: src, From: n, To: max(n, p.head), Waited: c.cfg.Mourn, Gone: true}
 			}
-			if time.Since(start) > c.cfg.GiveUp {
+			if waited += p.wait; waited > c.cfg.GiveUp {
 				return nil, &GapError{Src: src, From: n, To: max(n, p.head), Waited: c.cfg.GiveUp, Gone: !p.gone.IsZero()}
 			}
 			c.ask(src, n)
