@@ -17,6 +17,7 @@ type leader struct {
 	mu sync.Mutex
 	// By member.
 	beats map[string]*seen
+	ran   time.Time          // when this process last told that it runs, zero = not yet
 	ckpts map[int]ckptReport // by slot, for the planned boundary
 
 	wake    chan struct{}
@@ -236,6 +237,30 @@ func (l *leader) voters() {
 	}
 }
 
+// stoodFrom is how long a process does nothing before it counts as stopped: its
+// heartbeats come more often.
+const stoodFrom = 500 * time.Millisecond
+
+// runs notes that this process runs. When it did not for a while, stopped or
+// without a core, it has heard nobody meanwhile: that is not the others' silence.
+func (l *leader) runs() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.awake(time.Now())
+}
+
+// awake is runs under l.mu.
+func (l *leader) awake(now time.Time) {
+	if stood := now.Sub(l.ran); stood > stoodFrom && !l.ran.IsZero() {
+		for _, b := range l.beats {
+			if b.at = b.at.Add(stood); b.at.After(now) {
+				b.at = now
+			}
+		}
+	}
+	l.ran = now
+}
+
 // members enters who is heard and evicts who is silent.
 func (l *leader) members() {
 	known := map[string]Member{}
@@ -246,6 +271,9 @@ func (l *leader) members() {
 	})
 	now := time.Now()
 	l.mu.Lock()
+	if !l.ran.IsZero() {
+		l.awake(now)
+	}
 	for name, m := range known { // not heard yet: its time begins when the ledger's copy here has it, which may be after the election
 		if m.Up && l.beats[name] == nil {
 			l.beats[name] = &seen{heartbeat: heartbeat{Member: m}, at: now}

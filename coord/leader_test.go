@@ -44,3 +44,43 @@ func TestUnheardMemberIsEvicted(t *testing.T) {
 		}
 	})
 }
+
+// A leader that was stopped for longer than a member may be silent has heard
+// nobody meanwhile: it evicts nobody for that, and who is lost a little later.
+func TestStoppedLeaderEvictsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(Config{Name: "a", Build: "b", Silence: 2 * time.Second, Log: hclog.NewNullLogger()}, "1")
+		n.vote(soleVoter{rep: n.rep})
+		n.rep.onApply = nil
+		e, _ := (&Entry{Kind: KindMember, Member: &Member{Name: "m", Boot: "0", Build: "b"}}).Encode()
+		n.rep.Apply(e)
+		up := func() (up bool) {
+			n.rep.View(func(s *State) { up = s.Members["m"].Up })
+			return up
+		}
+		n.lead.elected()
+		for range 5 {
+			n.lead.runs()
+			n.lead.members()
+			time.Sleep(beatEvery)
+		}
+		time.Sleep(time.Minute) // nothing of this process runs
+		if n.lead.members(); !up() {
+			t.Fatal("evicted for what the leader did not hear while it was stopped")
+		}
+		for range 4 {
+			time.Sleep(beatEvery)
+			n.lead.runs()
+		}
+		if n.lead.members(); !up() {
+			t.Error("evicted after 1.8 s")
+		}
+		for range 2 {
+			time.Sleep(beatEvery)
+			n.lead.runs()
+		}
+		if n.lead.members(); up() {
+			t.Error("not evicted after 2.2 s of silence")
+		}
+	})
+}

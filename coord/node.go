@@ -320,6 +320,9 @@ func (n *Node) heartbeat() *heartbeat {
 }
 
 func (n *Node) sendBeat() {
+	if n.lead != nil {
+		n.lead.runs()
+	}
 	h := n.heartbeat()
 	n.beaten.Store(time.Now().UnixNano())
 	b, err := json.Marshal(h)
