@@ -204,18 +204,29 @@ func (c *consensus) propose(b []byte, wait time.Duration) (Result, error) {
 	f := c.raft.Apply(b, wait)
 	done := make(chan error, 1)
 	go func() { done <- f.Error() }()
-	select {
-	case err := <-done:
-		if err != nil {
-			return Result{}, err
-		}
+	switch err, ok := patiently(done, wait); {
+	case ok && err != nil:
+		return Result{}, err
+	case ok:
 		return f.Response().(Result), nil
-	case <-time.After(wait):
-		if c.leads() {
-			return Result{}, errHung
-		}
-		return Result{}, raft.ErrLeadershipLost
+	case c.leads():
+		return Result{}, errHung
 	}
+	return Result{}, raft.ErrLeadershipLost
+}
+
+// patiently takes what comes within a wait. That is counted in pieces, of which a
+// process that is stopped loses one: what was under way may still be done.
+func patiently(done <-chan error, wait time.Duration) (err error, ok bool) {
+	const pieces = 20
+	for range pieces {
+		select {
+		case err := <-done:
+			return err, true
+		case <-time.After(wait / pieces):
+		}
+	}
+	return nil, false
 }
 
 // barrier implements voter.
@@ -223,12 +234,10 @@ func (c *consensus) barrier(wait time.Duration) error {
 	f := c.raft.Barrier(wait)
 	done := make(chan error, 1)
 	go func() { done <- f.Error() }()
-	select {
-	case err := <-done:
+	if err, ok := patiently(done, wait); ok {
 		return err
-	case <-time.After(wait):
-		return context.DeadlineExceeded
 	}
+	return context.DeadlineExceeded
 }
 
 // errHung: hashicorp/raft keeps a leader whose disk hangs in office for ever,
