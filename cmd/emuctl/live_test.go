@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -125,6 +126,25 @@ func TestInterruptedLiveRun(t *testing.T) {
 	}
 }
 
+// An interrupt that comes while the run is being submitted ends it like a later
+// one: it is no cluster that cannot be reached.
+func TestInterruptedSubmission(t *testing.T) {
+	for range 5 {
+		contexts := filepath.Join(t.TempDir(), "contexts")
+		t.Setenv("ROCEMU_CONTEXTS", contexts)
+		l := goLive(t, endless)
+		for {
+			if b, err := os.ReadFile(contexts); err == nil && bytes.Contains(b, []byte("nats://")) {
+				break // the cluster is there, the run not yet
+			}
+			runtime.Gosched()
+		}
+		if code := l.ended(t); code != report.ExitLimit || !strings.Contains(l.out.String(), ", interrupted; expectations not judged") {
+			t.Errorf("exit code %d, want %d: %s%s", code, report.ExitLimit, l.out.String(), l.errs.String())
+		}
+	}
+}
+
 // Two live runs at a time: neither takes the other's context away, and after
 // both a command says that nothing is running.
 func TestTwoLiveRuns(t *testing.T) {
@@ -167,9 +187,14 @@ func TestSaveOfPausedRun(t *testing.T) {
 	l := goLive(t, endless)
 	says(t, "SLOT", "status")
 	says(t, "paused", "pause")
-	var out, errs bytes.Buffer
-	saved := make(chan int)
+	var out, errs shared
+	saved := make(chan int, 1)
 	go func() { saved <- emuctl([]string{"snapshot", "save", "here"}, &out, &errs) }()
+	for end := time.Now().Add(time.Minute); !strings.Contains(errs.String(), "paused at") && len(saved) == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it does not say that it waits: %s%s", out.String(), errs.String())
+		}
+	}
 	select {
 	case code := <-saved:
 		t.Errorf("it did not wait: code %d, %s%s", code, out.String(), errs.String())

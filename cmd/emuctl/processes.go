@@ -148,12 +148,14 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *em
 	s.Pause = len(extra) > 0
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // the next one kills
 	g.interrupted = func() bool { return ctx.Err() != nil }
-	sctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	whole := context.WithoutCancel(ctx) // an interrupt stops what has begun
+	sctx, cancel := context.WithTimeout(whole, 30*time.Second)
 	id, err := c.Submit(sctx, s)
 	cancel()
 	if err == nil && s.Pause {
-		err = injectPlanned(ctx, c, extra)
+		err = injectPlanned(whole, c, extra)
 	}
 	if err != nil {
 		return nil, err
@@ -168,7 +170,7 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *em
 	}
 	over, said := make(chan struct{}), make(chan struct{})
 	defer func() { close(over); <-said }()
-	go func() { a.interrupted(ctx, stop, over, c); close(said) }()
+	go func() { a.interrupted(ctx, over, c); close(said) }()
 	if f.Kill != nil {
 		go a.harm(over, l, *f.Kill)
 	}
@@ -188,7 +190,7 @@ func (a *app) drive(ctx context.Context, l *coord.Local, c *client.Client, m *em
 		}
 	}
 	g.ended = l.Over(id)
-	res, err := a.collect(context.WithoutCancel(ctx), c, g)
+	res, err := a.collect(whole, c, g)
 	if cost := g.cost; err == nil && !a.json && f.Processes != "" {
 		fmt.Fprintf(a.err, "%d processes: %d windows, %.0f/s; compute %.2f s, waiting %.2f s, %.0f bytes a window, %d batches sent again, %d moves\n",
 			n, cost.Windows, cost.WindowsPerS, cost.ComputeS, cost.WaitS, cost.BytesPerWindow, cost.Resent, cost.Moves)
@@ -226,15 +228,13 @@ func until(plan *topology.Plan) clock.Time {
 	return clock.Time(0).Add(plan.Run.Limit)
 }
 
-// interrupted turns an interrupt into a stop of the fabric; release gives the
-// signals back, so that the next one kills.
-func (a *app) interrupted(ctx context.Context, release func(), over chan struct{}, c *client.Client) {
+// interrupted turns an interrupt into a stop of the fabric.
+func (a *app) interrupted(ctx context.Context, over chan struct{}, c *client.Client) {
 	select {
 	case <-over:
 		return
 	case <-ctx.Done():
 	}
-	release()
 	sctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	at, err := c.Stop(sctx, 0)
