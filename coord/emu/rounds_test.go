@@ -59,15 +59,11 @@ func TestRoundsAfterCrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := start(t, "a", "b", "c")
+	c := startWith(t, apart, "a", "b", "c", "d")
 	id, err := c.cl.Submit(c.Context(), coord.RunSpec{Files: []coord.File{{Name: "wide.yaml", Text: wide}}, Members: 2, Batch: true, Pause: true, CkptMS: 100})
 	c.must(err)
 	s := c.beyondCheckpoint(func() {})
-	victim := s.Slots[1].Owner
-	if victim == "a" { // it coordinates
-		victim = s.Slots[0].Owner
-	}
-	c.nodes[victim]()
+	c.nodes[s.Slots[1].Owner]()
 	c.must(c.cl.Pace(c.Context(), coord.Pace{Den: 1}))
 	run, err := c.cl.Wait(c.Context(), id, nil)
 	c.must(err)
