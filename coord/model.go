@@ -72,6 +72,10 @@ type Message struct {
 	Data    []byte
 }
 
+// HeaderEnd marks the message by which a share, named by its first device, ends
+// what it says on a subject. It has no data.
+const HeaderEnd = "Emu-End"
+
 // Speaker is a [Fabric] that publishes, in a goroutine of its own: nothing
 // waits for it.
 type Speaker interface {

@@ -46,8 +46,9 @@ func (a *app) tap() *cobra.Command {
 		long: `While it runs, every frame that passes the port, in both directions, is published
 on the subject emu.tap.DEVICE.PORT: the bytes from destination MAC through FCS, with
 the headers Emu-Time-Ps (virtual, the last bit passes), Emu-Dir (in, out), Emu-Note
-and Emu-Missed (frames left out before this one: the fabric waits for nobody). Any
-NATS client may subscribe. The frames are listed here too, with --json one a line.`,
+and Emu-Missed (frames left out before this one: the fabric waits for nobody). After
+the run a message without a frame, with the header Emu-End, comes from each process.
+Any NATS client may subscribe. The frames are listed here too, with --json one a line.`,
 		example: "  emuctl tap leaf1:1\n  emuctl tap leaf1:1 > /dev/null & nats sub 'emu.tap.leaf1.1' --raw",
 		args:    cobra.ExactArgs(1), flags: &f,
 		run: func(ctx context.Context, args []string) error {

@@ -11,11 +11,15 @@ import (
 	"github.com/rocemu/rocemu/coord"
 )
 
-// tapAgain is how often a tap is asked for again.
-const tapAgain = time.Second
+// tapAgain is how often a tap is asked for again, lastWords how long after the
+// run what is still on its way is waited for.
+const (
+	tapAgain  = time.Second
+	lastWords = 10 * time.Second
+)
 
 // Listen receives the messages on a subject while it keeps asking for them with
-// q, until ctx or the run ends. A reader that is too slow loses messages; lost
+// q, until ctx ends or the run has and all was said. A reader that is too slow loses messages; lost
 // is told how many.
 func (c *Client) Listen(ctx context.Context, slots int, q coord.Look, subject string, take func(*nats.Msg), lost func(int)) error {
 	sub, err := c.conn.NATS().SubscribeSync(subject)
@@ -34,8 +38,9 @@ func (c *Client) Listen(ctx context.Context, slots int, q coord.Look, subject st
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go c.askOn(ctx, cancel, q.Run, ask)
-	gone := 0
+	said := make(chan struct{})
+	go c.askOn(ctx, cancel, q.Run, ask, said)
+	gone, ends := 0, map[string]bool{}
 	for {
 		m, err := sub.NextMsgWithContext(ctx)
 		if n, e := sub.Dropped(); e == nil && n > gone {
@@ -43,6 +48,11 @@ func (c *Client) Listen(ctx context.Context, slots int, q coord.Look, subject st
 			gone = n
 		}
 		switch {
+		case err == nil && m.Header.Get(coord.HeaderEnd) != "":
+			if ends[m.Header.Get(coord.HeaderEnd)] = true; len(ends) == slots && said != nil {
+				close(said)
+				said = nil
+			}
 		case err == nil:
 			take(m)
 		case ctx.Err() != nil:
@@ -51,8 +61,8 @@ func (c *Client) Listen(ctx context.Context, slots int, q coord.Look, subject st
 	}
 }
 
-// askOn keeps asking; it cancels a little after the run is over.
-func (c *Client) askOn(ctx context.Context, cancel func(), run string, ask func() error) {
+// askOn keeps asking; it cancels once the run is over and all is said.
+func (c *Client) askOn(ctx context.Context, cancel func(), run string, ask func() error, said <-chan struct{}) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -68,7 +78,15 @@ func (c *Client) askOn(ctx context.Context, cancel func(), run string, ask func(
 			return
 		}
 		if err == nil && (s.Run == nil || s.Run.ID != run || s.Run.Phase != coord.Running) {
-			time.Sleep(tapAgain / 2)
+			wait := tapAgain / 2
+			if ask() == nil { // it is answered: whoever ran a share says when it has said all
+				wait = lastWords
+			}
+			select {
+			case <-said:
+			case <-ctx.Done():
+			case <-time.After(wait):
+			}
 			cancel()
 			return
 		}

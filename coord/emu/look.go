@@ -47,6 +47,9 @@ func (s *share) Look(what string, arg []byte, start clock.Time, n uint64) ([]byt
 		}
 		return s.queuePairs(name)
 	case AskTap:
+		if s.ended {
+			return nil, s.taps.last(s.f.Engine.Local()[0], arg)
+		}
 		return nil, s.taps.ask(s.f, arg)
 	}
 	return nil, fmt.Errorf("a fabric has no %q to look at", what)

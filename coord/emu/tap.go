@@ -31,10 +31,10 @@ const (
 )
 
 const (
-	tapTTL    = 3 * time.Second // a tap that is not asked for again ends
-	tapQueue  = 4096            // frames that may wait to be published
-	lookEvery = 16              // reads between two looks at the clock
-	maxTaps   = 16              // in one share
+	tapTTL    = 10 * time.Second // a tap that is not asked for again ends; who asks each second may wait 5 s for answers
+	tapQueue  = 4096             // frames that may wait to be published
+	lookEvery = 16               // reads between two looks at the clock
+	maxTaps   = 16               // in one share
 )
 
 // tap is a port under observation.
@@ -96,6 +96,23 @@ func (t *taps) ask(f *sim.Fabric, b []byte) error {
 		}
 	}
 	return fmt.Errorf("no device %q", a.Device)
+}
+
+// last says that all that passed has been said; the share has run to its end.
+func (t *taps) last(share int32, b []byte) error {
+	var a TapArg
+	if err := json.Unmarshal(b, &a); err != nil || t.out == nil {
+		return err
+	}
+	t.read()
+	m := coord.Message{Subject: TapSubject(a), Header: map[string]string{coord.HeaderEnd: strconv.Itoa(int(share))}}
+	for _, x := range t.list {
+		if x.arg == a && x.missed > 0 {
+			m.Header[TapMissed], x.missed = strconv.Itoa(x.missed), 0
+		}
+	}
+	t.out <- m // behind all frames; nobody runs whom that holds up
+	return nil
 }
 
 // read publishes what passed; it runs between windows.
