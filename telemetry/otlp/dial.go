@@ -38,13 +38,13 @@ func client(endpoint string) (otlptrace.Client, error) {
 		return NewFile(rest)
 	case "http", "https":
 		return otlptracehttp.NewClient(otlptracehttp.WithEndpointURL(withPath(endpoint)),
-			otlptracehttp.WithRetry(otlptracehttp.RetryConfig{})), nil
+			otlptracehttp.WithRetry(otlptracehttp.RetryConfig{}), otlptracehttp.WithTimeout(0)), nil // Options.Timeout bounds an export
 	case "grpc":
 		if _, _, err := net.SplitHostPort(rest); err != nil {
 			return nil, fmt.Errorf("%w, not %q", errEndpoint, endpoint)
 		}
 		return otlptracegrpc.NewClient(otlptracegrpc.WithEndpoint(rest), otlptracegrpc.WithInsecure(),
-			otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{})), nil
+			otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig{}), otlptracegrpc.WithTimeout(0)), nil
 	}
 	return nil, fmt.Errorf("%w, not %q", errEndpoint, endpoint)
 }

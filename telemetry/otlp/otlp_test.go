@@ -322,6 +322,35 @@ func TestStalledCollector(t *testing.T) {
 	}
 }
 
+// An export takes as long as Options.Timeout says: the libraries' own limit, ten
+// seconds or what the environment has, does not end it before.
+func TestTimeoutIsTheOptions(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "20") // ms
+	web := func(t *testing.T, hold chan struct{}) string {
+		s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hold }))
+		t.Cleanup(s.Close)
+		return s.URL
+	}
+	for name, at := range map[string]func(*testing.T, chan struct{}) string{
+		"grpc": func(t *testing.T, hold chan struct{}) string { return serve(t, &collectorServer{hold: hold}) },
+		"http": web,
+	} {
+		hold := make(chan struct{})
+		dest, err := Dial(at(t, hold))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := testDirectory(1)
+		e := New(d, dest, Options{Time: TimeMap{Epoch: epoch}, Timeout: time.Minute, Drain: time.Minute})
+		e.Offer(story(d, 0, 3))
+		time.Sleep(300 * time.Millisecond) // longer than the library waits
+		close(hold)
+		if a := e.Close(); a.Failures != 0 || a.Exported.Chains != 1 {
+			t.Errorf("%s: accounts %+v", name, a)
+		}
+	}
+}
+
 // A collector that has not answered yet gets 256 spans at most, in whole chains.
 func TestFirstBatch(t *testing.T) {
 	d := testDirectory(10)
