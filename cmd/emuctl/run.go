@@ -53,6 +53,9 @@ func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error 
 	if err := f.check(); err != nil {
 		return err
 	}
+	// Reading the file and writing the result are of the run too. Where the
+	// process ends with it, putting the collector back would only start it.
+	_, ended := sim.Ease(1, 1)
 	l, err := f.load(files)
 	if err != nil {
 		return err
@@ -81,6 +84,7 @@ func (a *app) runFabric(ctx context.Context, files []string, f *runFlags) error 
 		return err
 	}
 	if f.Processes != "" || f.Interact {
+		ended()
 		return a.runSpread(ctx, l, files, f, dir)
 	}
 	res, w, err := a.execRun(ctx, l, f, dir != nil)
