@@ -4,9 +4,11 @@
 package clock
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/bits"
+	"strconv"
 	"strings"
 )
 
@@ -72,17 +74,21 @@ func (t Time) String() string {
 }
 
 // NS returns d in nanoseconds as an exact decimal with up to three decimals.
-func (d Duration) NS() string {
-	sign := ""
+func (d Duration) NS() string { return string(d.AppendNS(nil)) }
+
+// AppendNS appends what NS returns.
+func (d Duration) AppendNS(b []byte) []byte {
 	u := uint64(d)
 	if d < 0 {
-		sign, u = "-", uint64(-d)
+		b, u = append(b, '-'), uint64(-d)
 	}
-	s := fmt.Sprintf("%s%d", sign, u/1000)
-	if f := u % 1000; f != 0 {
-		s += strings.TrimRight(fmt.Sprintf(".%03d", f), "0")
+	b = strconv.AppendUint(b, u/1000, 10)
+	f := u % 1000
+	if f == 0 {
+		return b
 	}
-	return s
+	b = append(b, '.', byte('0'+f/100), byte('0'+f/10%10), byte('0'+f%10))
+	return bytes.TrimRight(b, "0") // not beyond the point: f is not 0
 }
 
 // Float returns d in nanoseconds; exact below 2^53 ps (2.5 h). For output only.

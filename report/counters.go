@@ -3,7 +3,10 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
+
+	"github.com/rocemu/rocemu/clock"
 )
 
 // RNICCounters are an RNIC's counters by their mlx5 names. The *_err counters
@@ -53,6 +56,13 @@ const (
 	rxSpanKey  = "rx_prio%d_pause_duration_ns"
 )
 
+// appendKey begins the member of an object that one of those keys names.
+func appendKey(b []byte, key string, prio int) []byte {
+	before, after, _ := strings.Cut(key, "%d")
+	b = append(append(b, `,"`...), before...)
+	return append(append(append(b, '0'+byte(prio)), after...), `":`...)
+}
+
 // plainRNIC drops the methods, so that the default encoding applies.
 type plainRNIC RNICCounters
 
@@ -62,17 +72,15 @@ func (c RNICCounters) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var s strings.Builder
-	s.Write(b[:len(b)-1])
+	b = b[:len(b)-1]
 	for p := range 8 {
-		fmt.Fprintf(&s, `,"`+rxPauseKey+`":%d,"`+txPauseKey+`":%d`, p, c.RxPause[p], p, c.TxPause[p])
+		b = strconv.AppendUint(appendKey(b, rxPauseKey, p), c.RxPause[p], 10)
+		b = strconv.AppendUint(appendKey(b, txPauseKey, p), c.TxPause[p], 10)
 	}
 	for p := range 8 {
-		ns, _ := c.RxPauseNS[p].MarshalJSON()
-		fmt.Fprintf(&s, `,"`+rxSpanKey+`":%s`, p, ns)
+		b = clock.Duration(c.RxPauseNS[p]).AppendNS(appendKey(b, rxSpanKey, p))
 	}
-	s.WriteByte('}')
-	return []byte(s.String()), nil
+	return append(b, '}'), nil
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.

@@ -88,14 +88,6 @@ func (d *Dir) file(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// WriteJSON writes the result object, indented.
-func WriteJSON(w io.Writer, r *Result) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
-
 // ReadResult reads a result from an output directory or a JSON file.
 func ReadResult(path string) (*Result, error) {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {

@@ -19,7 +19,7 @@ import (
 type NS int64
 
 // MarshalJSON writes the exact decimal: 1500 ps are 1.5.
-func (n NS) MarshalJSON() ([]byte, error) { return []byte(clock.Duration(n).NS()), nil }
+func (n NS) MarshalJSON() ([]byte, error) { return clock.Duration(n).AppendNS(nil), nil }
 
 // UnmarshalJSON reads a decimal with at most three decimals' precision; finer
 // values are an error, since they could not have come from a run.
