@@ -100,11 +100,11 @@ type Condition struct {
 	Percent      bool
 }
 
-var conditionForm = regexp.MustCompile(`^\s*([a-z0-9_]+)\s*([<>])\s*([+-]?[0-9.]+)\s*(%?)\s*$`)
+const conditionForm = `^\s*([a-z0-9_]+)\s*([<>])\s*([+-]?[0-9.]+)\s*(%?)\s*$`
 
 // ParseCondition reads a --fail-if.
 func ParseCondition(s string) (Condition, error) {
-	m := conditionForm.FindStringSubmatch(s)
+	m := regexp.MustCompile(conditionForm).FindStringSubmatch(s)
 	if m == nil {
 		return Condition{}, fmt.Errorf("--fail-if %q: want METRIC>+N%% or METRIC<-N%%, as in p99>+5%%", s)
 	}

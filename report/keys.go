@@ -133,14 +133,14 @@ func (c *keyCheck) among(what, key string, known []string) {
 	c.bad = append(c.bad, t)
 }
 
-var (
-	undefField = regexp.MustCompile(`undefined field '([^']*)'`)
-	undefIdent = regexp.MustCompile(`undeclared reference to '([^']*)'`)
+const (
+	undefField = `undefined field '([^']*)'`
+	undefIdent = `undeclared reference to '([^']*)'`
 )
 
 // hintFor proposes a name when CEL's message says that one is unknown in expr.
 func hintFor(e *cel.Env, expr, msg string) string {
-	if m := undefField.FindStringSubmatch(msg); m != nil {
+	if m := regexp.MustCompile(undefField).FindStringSubmatch(msg); m != nil {
 		known := fieldsBeside(e, expr, m[1])
 		if n := likeliest(m[1], known); n != "" {
 			return fmt.Sprintf("; did you mean %q?", n)
@@ -149,7 +149,7 @@ func hintFor(e *cel.Env, expr, msg string) string {
 			return "; known here: " + strings.Join(known, ", ")
 		}
 	}
-	if m := undefIdent.FindStringSubmatch(msg); m != nil {
+	if m := regexp.MustCompile(undefIdent).FindStringSubmatch(msg); m != nil {
 		if n := likeliest(m[1], topFields()); n != "" {
 			return fmt.Sprintf("; did you mean %q?", n)
 		}

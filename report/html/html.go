@@ -18,9 +18,12 @@ var pageText string
 //go:embed page.css
 var css string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"span": report.Span, "bytes": report.Bytes, "rate": report.BitRate,
-}).Parse(pageText))
+// page is read when one is asked for: most commands write none.
+func page() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"span": report.Span, "bytes": report.Bytes, "rate": report.BitRate,
+	}).Parse(pageText))
+}
 
 // How much of each kind the page shows; the files hold all.
 const (
@@ -104,5 +107,5 @@ func Write(w io.Writer, in *Input) error {
 			v.Drops = append(v.Drops, drop{n, c})
 		}
 	}
-	return page.Execute(w, &v)
+	return page().Execute(w, &v)
 }

@@ -308,7 +308,7 @@ func (e *Exporter) giveUp(batch []*chain.Chain) {
 	e.queue = nil
 }
 
-var rejectedText = regexp.MustCompile(`\((\d+) spans rejected\)`)
+var rejectedText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\((\d+) spans rejected\)`) })
 
 // rejected extracts the number of spans that a collector accepted the request
 // without; the SDK tells it in words only.
@@ -316,7 +316,7 @@ func rejected(err error) int {
 	if err == nil {
 		return 0
 	}
-	m := rejectedText.FindStringSubmatch(err.Error())
+	m := rejectedText().FindStringSubmatch(err.Error())
 	if m == nil {
 		return 0
 	}

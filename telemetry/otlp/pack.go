@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"encoding/binary"
+	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -45,7 +46,9 @@ func newPacker(dir *chain.Directory, tm TimeMap) *packer {
 }
 
 // scopeField is ScopeSpans.scope.
-var scopeField = appendText(nil, scopeSpansScope, marshal(&commonpb.InstrumentationScope{Name: scopeName}))
+var scopeField = sync.OnceValue(func() []byte {
+	return appendText(nil, scopeSpansScope, marshal(&commonpb.InstrumentationScope{Name: scopeName}))
+})
 
 // marshal encodes a message that is made here, of valid text.
 func marshal(m proto.Message) []byte {
@@ -73,8 +76,8 @@ func (p *packer) batch(chains []*chain.Chain) []*tracepb.ResourceSpans {
 	out := make([]*tracepb.ResourceSpans, len(p.touched))
 	for i, d := range p.touched {
 		b := append(d.packed[:0], d.resource...)
-		b = protowire.AppendVarint(append(b, resourceSpansScopes), uint64(len(scopeField)+len(d.spans)))
-		d.packed = append(append(b, scopeField...), d.spans...)
+		b = protowire.AppendVarint(append(b, resourceSpansScopes), uint64(len(scopeField())+len(d.spans)))
+		d.packed = append(append(b, scopeField()...), d.spans...)
 		out[i] = new(tracepb.ResourceSpans)
 		out[i].ProtoReflect().SetUnknown(d.packed)
 	}
