@@ -141,13 +141,13 @@ func (l *linter) ecnAndPFC() {
 				if low[g] == 0 || !pt.PFC.Lossless[g] || !e.On {
 					continue
 				}
-				key := fmt.Sprint(d.Kind, *e, low[g])
+				key := func() string { return fmt.Sprint(d.Kind, *e, low[g]) }
 				if e.Mark && e.KMin > low[g] {
-					l.add(key, "ecn-above-pfc", l.p.PortName(d.ID, pt.Num), l.p.settingNode(d, "ecn"),
+					l.add(key(), "ecn-above-pfc", l.p.PortName(d.ID, pt.Num), l.p.settingNode(d, "ecn"),
 						"Kmin %d B of queue %d lies above the XOFF point of priority %d (%d B for one congested group): PFC pauses before ECN marks", e.KMin, pt.QoS.PFCToQueue[g], g, low[g])
 				}
 				if e.DropMax > 0 && e.DropMin < low[g] || !e.Mark && e.KMin < low[g] {
-					l.add(key, "wred-below-xoff", l.p.PortName(d.ID, pt.Num), l.p.settingNode(d, "ecn"),
+					l.add(key(), "wred-below-xoff", l.p.PortName(d.ID, pt.Num), l.p.settingNode(d, "ecn"),
 						"WRED drop below XOFF on lossless queue %d: it drops from %d B, XOFF of priority %d comes at %d B", pt.QoS.PFCToQueue[g], wredFrom(e), g, low[g])
 				}
 			}
