@@ -14,8 +14,8 @@ import (
 // paused container, does not take its own absence for a gap: here process 0
 // waits for what process 1 sends once both go on.
 func TestStopIsNoGap(t *testing.T) {
-	const giveUp = 400 * time.Millisecond
-	if halt.Each(t, 2*giveUp) {
+	const giveUp = 2 * time.Second
+	if halt.Each(t, giveUp*5/4) {
 		return
 	}
 	s := testSpec(8)
