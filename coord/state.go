@@ -390,6 +390,9 @@ func (r *Run) inject(f Fault) (bad string) {
 	case f.Clear && old == nil:
 		return fmt.Sprintf("no live fault %q", f.Name)
 	case f.Clear:
+		if bad := r.mayEnd(old, f.Eff); bad != "" {
+			return bad
+		}
 		f.Index = old.Index
 	case old != nil:
 		return fmt.Sprintf("a fault %q is there already", f.Name)
@@ -401,6 +404,27 @@ func (r *Run) inject(f Fault) (bad string) {
 		}
 	}
 	r.Faults = append(r.Faults, f)
+	return ""
+}
+
+// mayEnd says why a live fault cannot be ended at an instant: what has not begun
+// has nothing to end, and what has an end keeps it.
+func (r *Run) mayEnd(f *Fault, at clock.Time) (bad string) {
+	if at <= f.Eff {
+		return fmt.Sprintf("%q begins at %v and cannot end at %v: give a later time with --at", f.Name, f.Eff, at)
+	}
+	end := clock.Never
+	if f.For > 0 {
+		end = f.Eff.Add(f.For)
+	}
+	for i := range r.Faults {
+		if x := &r.Faults[i]; x.Clear && x.Name == f.Name {
+			end = clock.Min(end, x.Eff)
+		}
+	}
+	if end <= at {
+		return fmt.Sprintf("%q ends at %v, before %v", f.Name, end, at)
+	}
 	return ""
 }
 

@@ -599,3 +599,32 @@ func TestFaultsTogether(t *testing.T) {
 		}
 	}
 }
+
+// A fault ends after it has begun, and once: what is answered is what happens.
+func TestEndsOfFaults(t *testing.T) {
+	s := running(t, 1)
+	s.Apply(&Entry{Kind: KindGrant, At: 100})
+	s.Apply(&Entry{Kind: KindFault, Fault: &Fault{Name: "x", Text: "t", Want: 500}})
+	s.Apply(&Entry{Kind: KindFault, Fault: &Fault{Name: "y", Text: "t", Want: 500, For: 50}})
+	for _, c := range []struct {
+		name string
+		want clock.Time
+		bad  string
+		at   clock.Time
+	}{
+		{"x", 0, `"x" begins at 500ps and cannot end at 100ps`, 0},
+		{"x", 500, `"x" begins at 500ps and cannot end at 500ps`, 0},
+		{"y", 550, `"y" ends at 550ps, before 550ps`, 0},
+		{"y", 540, "", 540},
+		{"y", 545, `"y" ends at 540ps, before 545ps`, 0},
+		{"x", 700, "", 700},
+		{"x", 800, `"x" ends at 700ps, before 800ps`, 0},
+		{"x", 600, "", 600},
+	} {
+		had := len(s.Run.Faults)
+		r := s.Apply(&Entry{Kind: KindFault, Fault: &Fault{Name: c.name, Clear: true, Want: c.want}})
+		if c.bad == "" && (r.Err != "" || r.At != c.at) || c.bad != "" && (!strings.Contains(r.Err, c.bad) || len(s.Run.Faults) != had) {
+			t.Errorf("the end of %s at %v: %+v, want %q %v", c.name, c.want, r, c.bad, c.at)
+		}
+	}
+}

@@ -34,11 +34,74 @@ func (s *Saved) keeps(plan *topology.Plan) error {
 	}
 	for i := range plan.Devices {
 		a, b := &was.Devices[i], &plan.Devices[i]
-		if a.Switch == nil || b.Switch == nil || len(a.Ports) != len(b.Ports) {
+		if len(a.Ports) != len(b.Ports) {
 			continue
 		}
-		if what := keptBySwitch(a, b); what != "" {
+		what := keptByWire(a, b)
+		switch {
+		case what != "":
+		case a.Switch != nil && b.Switch != nil:
+			what = keptBySwitch(a, b)
+		case a.NIC != nil && b.NIC != nil:
+			what = keptByNIC(a.NIC, b.NIC)
+		}
+		if what != "" {
 			return fmt.Errorf("%s: %s differs from the saved fabric, which keeps its own: restore without the change and make it with a fault of kind set where there is one", b.Name, what)
+		}
+	}
+	return keptByQPs(was, plan)
+}
+
+// keptByWire names what would let a frame overtake those that are on their way.
+func keptByWire(a, b *topology.Device) string {
+	for j := range b.Ports {
+		p, q := &a.Ports[j], &b.Ports[j]
+		was, is := p.EgressHalf+p.Prop+p.PeerIngressHalf, q.EgressHalf+q.Prop+q.PeerIngressHalf
+		if is < was || p.PeerCutThrough != q.PeerCutThrough {
+			return fmt.Sprintf("the way from port %d (%v with half of both pipelines, saved %v)", q.Num, is, was)
+		}
+	}
+	return ""
+}
+
+// keptByNIC names the first setting of an RNIC that differs and is part of what
+// its queue pairs and limiters were made with.
+func keptByNIC(a, b *topology.NIC) string {
+	for _, x := range []struct {
+		key  string
+		a, b any
+	}{
+		{"model", a.Model, b.Model}, {"mtu", a.MTU, b.MTU}, {"congestion", a.Congestion, b.Congestion}, {"recovery", a.Recovery, b.Recovery}, {"sport", a.SPort, b.SPort},
+	} {
+		if x.a != x.b && x.b != "none" { // limiters that are there can be left alone
+			return fmt.Sprintf("%s (%v, saved %v)", x.key, x.b, x.a)
+		}
+	}
+	return ""
+}
+
+// keptByQPs names the first attribute of a queue pair that differs and was
+// settled when it was connected.
+func keptByQPs(was, is *topology.Plan) error {
+	for i := range is.QPs {
+		if i >= len(was.QPs) {
+			return nil // the workload differs, as is said before
+		}
+		for _, p := range [][2]*topology.QPParams{{was.QPs[i].Params, is.QPs[i].Params}, {was.QPs[i].BParams, is.QPs[i].BParams}} {
+			if p[0] == nil || p[1] == nil {
+				continue
+			}
+			for _, x := range []struct {
+				key  string
+				a, b any
+			}{
+				{"initial_psn", p[0].InitialPSN, p[1].InitialPSN}, {"max_rd_atomic", p[0].MaxRdAtomic, p[1].MaxRdAtomic},
+				{"max_dest_rd_atomic", p[0].MaxDestRd, p[1].MaxDestRd}, {"recv_queue", p[0].RecvQueue, p[1].RecvQueue}, {"connect", p[0].ConnectCM, p[1].ConnectCM},
+			} {
+				if x.a != x.b {
+					return fmt.Errorf("queue pair 0x%x of %s: qp.%s (%v, saved %v) differs from the saved fabric, whose queue pairs are connected: restore without the change", is.QPs[i].AQPN, is.RNIC(is.QPs[i].A).Name, x.key, x.b, x.a)
+				}
+			}
 		}
 	}
 	return nil
@@ -175,6 +238,8 @@ func keptBySwitch(a, b *topology.Device) string {
 	switch {
 	case x.BufferBytes != y.BufferBytes:
 		return fmt.Sprintf("buffer.size (%d B, saved %d B)", y.BufferBytes, x.BufferBytes)
+	case x.ECMP != y.ECMP:
+		return fmt.Sprintf("ecmp (%s, seed %d, spray %v; saved %s, %d, %v)", y.ECMP.Hash, y.ECMP.Seed, y.ECMP.Spray, x.ECMP.Hash, x.ECMP.Seed, x.ECMP.Spray)
 	case x.Cell != y.Cell || x.Slices != y.Slices || x.HeadroomPool != y.HeadroomPool:
 		return "buffer.cell, slices or headroom_pool"
 	}

@@ -58,6 +58,9 @@ func liveSpan(at, dur string) (coord.Fault, error) {
 	if err != nil {
 		return coord.Fault{}, fmt.Errorf("--for: %w", err)
 	}
+	if dur != "" && span <= 0 {
+		return coord.Fault{}, fmt.Errorf("--for: value %q: must be more than 0; without it what is injected lasts", dur)
+	}
 	return coord.Fault{Want: want, Firm: at != "", For: clock.Duration(span)}, nil
 }
 
@@ -79,6 +82,9 @@ func liveFaults(args []string, at, dur string) ([]coord.Fault, error) {
 		}
 		f := base
 		f.Name, f.Text, f.Want, f.Firm = x.Name, t, max(f.Want, x.At), f.Firm || !x.NoAt
+		if x.For > 0 { // as its own at
+			f.For = x.For
+		}
 		if f.Name == "" || f.Name == x.Kind {
 			f.Name = x.Kind + "-" + client.NewID()[:6]
 		}
@@ -100,6 +106,9 @@ func (a *app) inject(ctx context.Context, c *client.Client, faults []coord.Fault
 	out := []injected{}
 	for _, l := range atOnce(faults) {
 		at, err := c.Fault(ctx, l[0], l[1:]...)
+		if n := len(out); err != nil && n > 0 {
+			err = fmt.Errorf("%w (%d before it: in force)", err, n)
+		}
 		if err != nil && len(l) == 1 {
 			return fmt.Errorf("fault %q: %w", l[0].Text, err)
 		}

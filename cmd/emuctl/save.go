@@ -82,6 +82,13 @@ func (f *runFlags) load(files []string) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, x := range f.Set {
+		path, _, _ := strings.Cut(x, "=")
+		switch key := path[strings.LastIndex(path, ".")+1:]; key {
+		case "preset", "model", "asic", "profile":
+			return nil, fmt.Errorf("--set %s: %s has every value of its own, which goes before those of a %s: set the values, or give the fabric file too", x, f.Restore, key)
+		}
+	}
 	plan, warns, err := topology.Resolve([]topology.Source{{Name: f.Restore, Text: s.Text}}, f.Set, f.Seed, nil)
 	if err != nil {
 		return nil, err
@@ -103,6 +110,11 @@ func (f *runFlags) resume(o *sim.Options, saved map[string]bool) error {
 	s, err := readSaved(f.Restore)
 	if err != nil {
 		return err
+	}
+	for _, p := range stops {
+		if p.At < s.At {
+			return fmt.Errorf("%w: --save-at %v lies before %v, the instant it was saved at", sim.ErrUnlike, p.At, s.At)
+		}
 	}
 	o.OnBuild = func(fab *sim.Fabric) error { return fab.Restore(s) }
 	return nil

@@ -84,8 +84,12 @@ func (c *Client) request(ctx context.Context, verb string, data []byte) ([]byte,
 }
 
 func (c *Client) keepAsking(ctx context.Context, verb string, data []byte, try time.Duration) ([]byte, error) {
+	var why error // the last answer that was one, but for a coordinator that hung
 	for {
 		b, err := c.ask(ctx, verb, data, try)
+		if why == nil || !errors.Is(err, context.DeadlineExceeded) {
+			why = err
+		}
 		var refused refusal
 		switch {
 		case err == nil:
@@ -98,7 +102,7 @@ func (c *Client) keepAsking(ctx context.Context, verb string, data []byte, try t
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %s: %w", ErrUnreachable, verb, err)
+			return nil, fmt.Errorf("%w: %s: %w", ErrUnreachable, verb, why)
 		case <-time.After(100 * time.Millisecond):
 		}
 		if errors.Is(err, nats.ErrConnectionClosed) {
@@ -111,7 +115,7 @@ func (c *Client) keepAsking(ctx context.Context, verb string, data []byte, try t
 // client takes it that their ledger was wiped.
 const forget = 5 * time.Second
 
-var errLags = errors.New("the coordinators lag behind what one of them has answered")
+var errLags = errors.New("the coordinators cannot tell yet")
 
 // refusal is an answer that says no.
 type refusal string
@@ -134,7 +138,7 @@ func (c *Client) ask(ctx context.Context, verb string, data []byte, try time.Dur
 	e := m.Header.Get(micro.ErrorHeader)
 	if e != "" && m.Header.Get(micro.ErrorCodeHeader) == coord.CodeLags {
 		c.behind()
-		return nil, errLags
+		return nil, fmt.Errorf("%w: %s", errLags, e)
 	}
 	c.lags.Store(0)
 	if n, err := strconv.ParseUint(m.Header.Get(coord.HeaderSeq), 10, 64); err == nil {
@@ -190,8 +194,13 @@ func (c *Client) command(ctx context.Context, verb string, e *coord.Entry) (coor
 		}
 		return c.upload(ctx, b)
 	}
+	noQuorum := fmt.Errorf("%w: no quorum: the coordinators have no leader", ErrUnreachable)
+	leaderless := false
 	for {
 		b, err := c.request(ctx, verb, b)
+		if errors.Is(err, ErrUnreachable) && leaderless {
+			return coord.Result{}, noQuorum
+		}
 		if err != nil {
 			return coord.Result{}, err
 		}
@@ -206,9 +215,10 @@ func (c *Client) command(ctx context.Context, verb string, e *coord.Entry) (coor
 		if r.Err != coord.NoLeader {
 			return r, errors.New(r.Err)
 		}
+		leaderless = true
 		select {
 		case <-ctx.Done():
-			return r, fmt.Errorf("%w: no quorum: the coordinators have no leader", ErrUnreachable)
+			return r, noQuorum
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
