@@ -584,17 +584,17 @@ func TestFaultsTogether(t *testing.T) {
 	s := running(t, 1)
 	s.Apply(&Entry{Kind: KindGrant, At: 100})
 	before := s.Run.Grant
-	for _, with := range []Fault{{Name: "a", Text: "again"}, {Name: "b"}, {Name: "nosuch", Clear: true}} {
+	for _, with := range []Fault{{Name: "a", Text: "again"}, {Name: "b"}, {Name: "nosuch", Clear: true}, {Name: "a", Clear: true}} {
 		if r := s.Apply(&Entry{Kind: KindFault, Fault: &Fault{Name: "a", Text: "one"}, With: []Fault{with}}); r.Err == "" || len(s.Run.Faults) > 0 {
 			t.Errorf("%+v: %+v, taken are %v", with, r, s.Run.Faults)
 		}
 	}
-	r := s.Apply(&Entry{Kind: KindFault, Fault: &Fault{Name: "a", Text: "one", Want: 50}, With: []Fault{{Name: "b", Text: "two", Want: 300, Firm: true}, {Name: "a", Clear: true}}})
+	r := s.Apply(&Entry{Kind: KindFault, Fault: &Fault{Name: "a", Text: "one", Want: 50}, With: []Fault{{Name: "b", Text: "two", Want: 300, Firm: true}, {Name: "c", Text: "three"}}})
 	if r.Err != "" || r.At != before || len(s.Run.Faults) != 3 {
 		t.Fatalf("%+v, taken are %v", r, s.Run.Faults)
 	}
 	for i, f := range s.Run.Faults {
-		if f.Eff != before || f.Base != before || f.Index != []int{0, 1, 0}[i] {
+		if f.Eff != before || f.Base != before || f.Index != i {
 			t.Errorf("%+v", f)
 		}
 	}
