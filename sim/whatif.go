@@ -95,8 +95,11 @@ func keptByQPs(was, is *topology.Plan) error {
 				key  string
 				a, b any
 			}{
-				{"initial_psn", p[0].InitialPSN, p[1].InitialPSN}, {"max_rd_atomic", p[0].MaxRdAtomic, p[1].MaxRdAtomic},
-				{"max_dest_rd_atomic", p[0].MaxDestRd, p[1].MaxDestRd}, {"recv_queue", p[0].RecvQueue, p[1].RecvQueue}, {"connect", p[0].ConnectCM, p[1].ConnectCM},
+				{"initial_psn", p[0].InitialPSN, p[1].InitialPSN},
+				{"max_rd_atomic", p[0].MaxRdAtomic, p[1].MaxRdAtomic},
+				{"max_dest_rd_atomic", p[0].MaxDestRd, p[1].MaxDestRd},
+				{"recv_queue", p[0].RecvQueue, p[1].RecvQueue},
+				{"connect", p[0].ConnectCM, p[1].ConnectCM},
 			} {
 				if x.a != x.b {
 					return fmt.Errorf("queue pair 0x%x of %s: qp.%s (%v, saved %v) differs from the saved fabric, whose queue pairs are connected: restore without the change", is.QPs[i].AQPN, is.RNIC(is.QPs[i].A).Name, x.key, x.b, x.a)
