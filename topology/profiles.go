@@ -1,13 +1,35 @@
 package topology
 
-import "github.com/rocemu/rocemu/clock"
+import (
+	"embed"
+	"sync"
 
-// The tables of data/*.yaml, compiled in: see TestTables, which writes tables.go
-// after a change of theirs.
-func defaults() *node   { return &defaultsTree }
-func asicTable() *node  { return &asicsTree }
-func nicTable() *node   { return &nicsTree }
-func dcqcnTable() *node { return &dcqcnTree }
+	"github.com/rocemu/rocemu/clock"
+)
+
+//go:embed data/*.yaml
+var dataFS embed.FS
+
+// data reads one of the embedded tables. They are part of the program: a
+// mistake in them is a bug.
+func data(name string) *node {
+	text, err := dataFS.ReadFile("data/" + name)
+	if err != nil {
+		panic("topology: " + err.Error())
+	}
+	root, errs := parseTree(name, text)
+	if len(errs) > 0 {
+		panic("topology: " + errs.Error())
+	}
+	return root
+}
+
+var (
+	defaults   = sync.OnceValue(func() *node { return data("defaults.yaml") })
+	asicTable  = sync.OnceValue(func() *node { return data("asics.yaml") })
+	nicTable   = sync.OnceValue(func() *node { return data("nics.yaml") })
+	dcqcnTable = sync.OnceValue(func() *node { return data("dcqcn.yaml") })
+)
 
 func tableNames(t *node) []string {
 	out := make([]string, len(t.keys))
