@@ -67,14 +67,24 @@ func keptByWire(a, b *topology.Device) string {
 // keptByNIC names the first setting of an RNIC that differs and is part of what
 // its queue pairs and limiters were made with.
 func keptByNIC(a, b *topology.NIC) string {
-	for _, x := range []struct {
-		key  string
-		a, b any
-	}{
-		{"model", a.Model, b.Model}, {"mtu", a.MTU, b.MTU}, {"congestion", a.Congestion, b.Congestion}, {"recovery", a.Recovery, b.Recovery}, {"sport", a.SPort, b.SPort},
-	} {
-		if x.a != x.b && x.b != "none" { // limiters that are there can be left alone
-			return fmt.Sprintf("%s (%v, saved %v)", x.key, x.b, x.a)
+	l := []setting{{"model", a.Model, b.Model}, {"mtu", a.MTU, b.MTU}, {"recovery", a.Recovery, b.Recovery}, {"sport", a.SPort, b.SPort}}
+	if b.Congestion != "none" { // limiters that are there can be left alone
+		l = append(l, setting{"congestion", a.Congestion, b.Congestion})
+	}
+	return changed(l)
+}
+
+// setting is what a key was in the saved fabric and is in this one.
+type setting struct {
+	key     string
+	was, is any
+}
+
+// changed names the first setting that is another now, "" = none.
+func changed(l []setting) string {
+	for _, x := range l {
+		if x.was != x.is {
+			return fmt.Sprintf("%s (%v, saved %v)", x.key, x.is, x.was)
 		}
 	}
 	return ""
@@ -91,19 +101,15 @@ func keptByQPs(was, is *topology.Plan) error {
 			if p[0] == nil || p[1] == nil {
 				continue
 			}
-			for _, x := range []struct {
-				key  string
-				a, b any
-			}{
+			what := changed([]setting{
 				{"initial_psn", p[0].InitialPSN, p[1].InitialPSN},
 				{"max_rd_atomic", p[0].MaxRdAtomic, p[1].MaxRdAtomic},
 				{"max_dest_rd_atomic", p[0].MaxDestRd, p[1].MaxDestRd},
 				{"recv_queue", p[0].RecvQueue, p[1].RecvQueue},
 				{"connect", p[0].ConnectCM, p[1].ConnectCM},
-			} {
-				if x.a != x.b {
-					return fmt.Errorf("queue pair 0x%x of %s: qp.%s (%v, saved %v) differs from the saved fabric, whose queue pairs are connected: restore without the change", is.QPs[i].AQPN, is.RNIC(is.QPs[i].A).Name, x.key, x.b, x.a)
-				}
+			})
+			if what != "" {
+				return fmt.Errorf("queue pair 0x%x of %s: qp.%s differs from the saved fabric, whose queue pairs are connected: restore without the change", is.QPs[i].AQPN, is.RNIC(is.QPs[i].A).Name, what)
 			}
 		}
 	}
@@ -151,10 +157,7 @@ func otherFlow(a, b *topology.Flow, was, is *topology.Plan) string {
 	if old := was.Lines[a.Line].Name; old != line {
 		return fmt.Sprintf("%s stands where the saved one has %s", line, old)
 	}
-	for _, x := range []struct {
-		key  string
-		a, b any
-	}{
+	what := changed([]setting{
 		{"from", was.RNIC(a.From).Name, is.RNIC(b.From).Name},
 		{"to", was.RNIC(a.To).Name, is.RNIC(b.To).Name},
 		{"verb", was.Lines[a.Line].Verb, is.Lines[b.Line].Verb},
@@ -165,10 +168,9 @@ func otherFlow(a, b *topology.Flow, was, is *topology.Plan) string {
 		{"interval", a.Interval, b.Interval},
 		{"rate", a.Rate, b.Rate},
 		{"dscp", a.DSCP, b.DSCP},
-	} {
-		if x.a != x.b {
-			return fmt.Sprintf("%s.%s (%v, saved %v) differs", line, x.key, x.b, x.a)
-		}
+	})
+	if what != "" {
+		return line + "." + what + " differs"
 	}
 	c, d := *a, *b
 	c.Opt, d.Opt = nil, nil
