@@ -117,17 +117,31 @@ func (e *Estimate) flow(plan *topology.Plan, f *topology.Flow, busy [][]clock.Du
 
 // memory adds up the coefficients.
 func (e *Estimate) memory(plan *topology.Plan, active int) {
-	var live, buffers int64
+	var buffers int64
 	for i := range plan.Devices {
-		d := &plan.Devices[i]
-		if d.Switch == nil {
-			continue
+		if s := plan.Devices[i].Switch; s != nil {
+			buffers += s.BufferBytes
 		}
-		live += int64(len(d.Ports))*memPort + 2*int64(len(plan.RNICs))
-		buffers += d.Switch.BufferBytes
 	}
-	live += int64(len(plan.RNICs))*memRNIC + int64(active)*memActive + int64(len(plan.QPs))*memQP + int64(len(plan.Flows))*memFlow
+	live := standing(plan, nil) + int64(active)*memActive + int64(len(plan.QPs))*memQP + int64(len(plan.Flows))*memFlow
 	live += int64(min(e.Requests, 1<<40)) * memRequest
 	frames := min(float64(buffers)/1000, e.Hops/4)
 	e.Memory = memBase + memSlack*(live+int64(frames)*memFrame)
+}
+
+// standing is the bytes that hosted devices take, nil = all, before anything is
+// sent.
+func standing(plan *topology.Plan, hosted func(dev int32) bool) int64 {
+	var n int64
+	for i := range plan.Devices {
+		d := &plan.Devices[i]
+		switch {
+		case hosted != nil && !hosted(int32(i)):
+		case d.Switch != nil:
+			n += int64(len(d.Ports))*memPort + 2*int64(len(plan.RNICs))
+		default:
+			n += memRNIC
+		}
+	}
+	return n
 }

@@ -118,6 +118,9 @@ func Build(plan *topology.Plan, hosted func(dev int32) bool, workers int) (*Fabr
 	case topology.UntilStopped:
 		cfg.Live = true
 	}
+	if len(plan.Devices) >= hugeDevices {
+		mem.Reserve(memSlack * standing(plan, hosted))
+	}
 	acts := make([]actors.Actor, len(plan.Devices))
 	f.settings = topology.NewTimeline(plan)
 	f.settings.Live = true // those of the file have been checked
@@ -140,9 +143,6 @@ func Build(plan *topology.Plan, hosted func(dev int32) bool, workers int) (*Fabr
 		return nil, err
 	}
 	f.Engine = e
-	if len(plan.Devices) >= hugeDevices {
-		mem.Huge()
-	}
 	f.dead, f.waits, f.told = NewDeadlocks(plan), f.waiting(), newTold(plan)
 	for i := range plan.Faults {
 		if err := f.Schedule(&plan.Faults[i], int32(i)); err != nil {

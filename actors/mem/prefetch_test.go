@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"runtime"
 	"testing"
 	"unsafe"
 )
@@ -26,17 +27,32 @@ func TestPrefetchTouchesNothing(t *testing.T) {
 	}
 }
 
-// TestHugeIsAdvice: whatever the system makes of it, nothing moves or changes.
-func TestHugeIsAdvice(t *testing.T) {
-	b := make([]byte, 9<<20)
+// TestReserve: the heap has the room afterwards, a second time changes nothing,
+// and what is put there stays.
+func TestReserve(t *testing.T) {
+	const n = 48 << 20
+	Reserve(n)
+	var was, is runtime.MemStats
+	runtime.ReadMemStats(&was)
+	if was.HeapIdle-was.HeapReleased < n/2 && was.HeapIdle < n {
+		t.Errorf("idle %d, of which %d released", was.HeapIdle, was.HeapReleased)
+	}
+	Reserve(n)
+	if runtime.ReadMemStats(&is); is.HeapSys > was.HeapSys+n/4 {
+		t.Errorf("heap grew from %d to %d", was.HeapSys, is.HeapSys)
+	}
+	b := make([]byte, n/4)
 	for i := range b {
 		b[i] = byte(i * 7)
 	}
-	Huge()
+	Reserve(2 * n)
 	for i := range b {
 		if b[i] != byte(i*7) {
 			t.Fatalf("byte %d changed", i)
 		}
+	}
+	if is.HeapSys < n {
+		t.Errorf("heap of %d", is.HeapSys)
 	}
 }
 
