@@ -24,7 +24,7 @@ import (
 
 const (
 	saveMagic   = "ROCEMU\x00\x01"
-	saveVersion = 4
+	saveVersion = 5
 	maxSaved    = 1 << 34 // bytes, unpacked
 )
 

@@ -49,7 +49,7 @@ func TestRestoreDeadlocksRefuses(t *testing.T) {
 func TestSavedOtherFormat(t *testing.T) {
 	var w snap.Writer
 	w.U32(saveVersion - 1)
-	if _, err := decodeSaved(w.B); err == nil || !strings.Contains(err.Error(), "has format 3; this program reads 4") {
+	if _, err := decodeSaved(w.B); err == nil || !strings.Contains(err.Error(), "has format 4; this program reads 5") {
 		t.Error(err)
 	}
 }

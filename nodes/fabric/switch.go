@@ -83,8 +83,8 @@ type Hasher struct {
 }
 
 // portState is one port. What every frame touches comes first and fills a cache
-// line, then what every frame that leaves touches: two lines of the port and one
-// of its queue. An odd number of lines in all keeps the ports of a switch from
+// line, then what every frame that leaves touches: two or three lines of the port
+// and one of its queue. An odd number of lines in all keeps the ports of a switch from
 // sharing the same few places in the caches.
 type portState struct {
 	nonEmpty uint8  // queues that hold frames
@@ -107,6 +107,7 @@ type portState struct {
 	*portCold
 	_ [8]byte
 	q [8]queue
+	_ [64]byte
 }
 
 // portCold is what few frames touch. It lies apart: in a large fabric each port

@@ -13,7 +13,7 @@ import (
 
 // Port is a value; its zero is not usable, see [New].
 type Port struct {
-	// What every frame touches: a cache line, and mac.few is the next.
+	// What every frame touches: a cache line, and macRing.few is the next one or two.
 	freeAt   clock.Time     // the scheduler may dequeue from here on
 	byteTime clock.Duration // exact time of a byte, 0 when it is no whole number
 	egress   clock.Duration // dequeue to MAC
@@ -42,6 +42,7 @@ func New(p *topology.Port, trackMAC bool) Port {
 	}
 	x.setRate(p.Rate)
 	x.cuts, x.on = p.PeerCutThrough, trackMAC
+	x.places(p.EgressHalf, x.Slot(macFrame))
 	return x
 }
 
@@ -86,16 +87,12 @@ func (p *Port) Transmit(now clock.Time, f *wire.Frame) {
 	if p.cuts {
 		f.At = start + clock.Time(p.headTime()+p.flight)
 	}
-	if p.on { // the frame takes the place of the oldest, which has left as a rule
-		m := p.few[:]
-		if p.many != nil {
-			m = p.many
-		}
-		i := uint(p.pos+1) & uint(len(m)-1)
-		if i < uint(len(m)) && m[i].end <= now {
-			m[i], p.pos = macSpan{start, last}, uint32(i)
+	if p.on { // the frame takes the place of the oldest in few, which has left as a rule
+		i, t := (p.pos+1)&p.mask&(macPlaces-1), uint64(last-p.base)
+		if q := &p.few[i]; t < 1<<32 && uint64(q.end()) <= uint64(now-p.base) {
+			*q, p.pos = newMacPlace(uint64(start-p.base), t), i
 		} else {
-			p.crowd(start, last)
+			p.crowd(now, macSpan{start, last})
 		}
 	}
 }

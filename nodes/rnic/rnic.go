@@ -52,7 +52,7 @@ type RNIC struct {
 
 	faults faultState
 	port   [1]txPort // unless there are more
-	_      [16]byte
+	_      [8]byte
 	fx     qp.Effects
 	_      [24]byte
 	two    [2]pair // unless there are more
@@ -101,7 +101,7 @@ type txPort struct {
 	num    int
 	queued bool // a dequeue at FreeAt is due
 	port.Port
-	pausedSince [8]clock.Time
+	pausedSince *[8]clock.Time // apart: touched by pauses alone
 }
 
 // maxRecords bounds the exceptional notes kept between two collections.
@@ -127,7 +127,7 @@ func New(plan *topology.Plan, dev int32, idx *Index) *RNIC {
 	r := &RNIC{nic: d.NIC, k: uint32(d.Num), chain: actors.NewChain(plan.Seed, d.Name), cold: &cold{plan: plan, idx: idx, dev: d}}
 	r.ports, r.pairs = r.port[:0], r.two[:]
 	for i := range d.Ports {
-		r.ports = append(r.ports, txPort{Port: port.New(&d.Ports[i], true), num: d.Ports[i].Num})
+		r.ports = append(r.ports, txPort{Port: port.New(&d.Ports[i], true), num: d.Ports[i].Num, pausedSince: new([8]clock.Time)})
 	}
 	r.registerMemory()
 	n := len(idx.qps[r.k-1])
@@ -302,7 +302,9 @@ func (r *RNIC) report(st *actors.Status) {
 	if r.busy() {
 		st.NextWork = min(st.NextWork, r.workTimer())
 	}
-	st.NextFault = r.faults.nextFault()
+	if r.faults.d != nil {
+		st.NextFault = r.faults.nextFault()
+	}
 	st.LastWork, st.LastProgress = r.lastWork, r.lastProgress
 	st.Outstanding = r.outstanding
 	if r.gates {
