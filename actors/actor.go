@@ -34,13 +34,15 @@ type Actor interface {
 type Status struct {
 	Next         clock.Time // earliest pending internal event
 	NextWork     clock.Time // the same without periodic events (PFC refresh, watchdog polls, samples)
-	NextFault    clock.Time // earliest start or end of a fault still to come
 	LastWork     clock.Time // last non-periodic event processed
 	LastProgress clock.Time // last completion, or advance of a UNA or ePSN
 	LastEvent    clock.Time // last event of any kind processed
 	Outstanding  int64      // requests posted and not completed
 	Events       uint64
 	Hops         uint64 // frames put on a link, PFC apart
+
+	NextFault clock.Time // earliest start or end of a fault still to come; who has none need not touch it
+	_         [56]byte   // what each visit writes is one cache line
 }
 
 // Chain is an actor's 128-bit digest over its events and verdicts. It is one

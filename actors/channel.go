@@ -78,6 +78,7 @@ type Channel struct {
 	src    int32
 	dirty  bool
 	remote bool   // the receiver runs in another process
+	extra  bool   // lateW or tap has something
 	shown  uint64 // pub, for the sender, who need not fetch the receiver's line then
 
 	lateQ []late
@@ -175,8 +176,8 @@ func (c *Channel) turn() {
 // hint asks for the chunk after the head, of which some is published: a merge
 // reads lines by turns, so that the processor does not see what comes next.
 func (c *Channel) hint() {
-	if c.pub-c.popped > uint64(chunkFrames-c.hi) {
-		mem.Own(unsafe.Pointer(c.head.next), int(unsafe.Sizeof(chunk{}))/mem.Line)
+	if n := c.pub - c.popped; n > uint64(chunkFrames-c.hi) {
+		mem.Own(unsafe.Pointer(c.head.next), int(min(n-uint64(chunkFrames-c.hi), chunkFrames))+1)
 	}
 }
 
@@ -187,16 +188,24 @@ func (c *Channel) pop() { c.hi++; c.popped++ }
 func (c *Channel) publish() (next, work clock.Time) {
 	c.dirty = false
 	c.pub, c.shown = c.pushed, c.pushed
-	for i := range c.lateW {
-		c.insertLate(&c.lateW[i])
-	}
-	c.lateW = c.lateW[:0]
-	if c.tap != nil {
-		c.tap.keep()
+	if c.extra {
+		c.publishExtra()
 	}
 	next, work = c.newAt, c.workAt
 	c.newAt, c.workAt = clock.Never, clock.Never
 	return next, work
+}
+
+// publishExtra is what publish has to do for few channels, on a line of its own.
+func (c *Channel) publishExtra() {
+	for i := range c.lateW {
+		c.insertLate(&c.lateW[i])
+	}
+	c.lateW = c.lateW[:0]
+	c.extra = c.tap != nil
+	if c.extra {
+		c.tap.keep()
+	}
 }
 
 // insertLate keeps lateQ in order of (At, ordinal).
@@ -267,7 +276,7 @@ func (o *Outbox) SendLate(port int, f *wire.Frame) {
 		c.dirty = true
 		o.w.dirty = append(o.w.dirty, c)
 	}
-	c.lateW = append(c.lateW, *f)
+	c.lateW, c.extra = append(c.lateW, *f), true
 	c.newAt = min(c.newAt, f.At)
 	if isWork(f) {
 		c.workAt = min(c.workAt, f.At)

@@ -63,8 +63,7 @@ type Engine struct {
 	cfg     Config
 	actors  []Actor // nil where another process hosts the device
 	local   []int32 // hosted device ids, ascending
-	in      []Inbox
-	out     []Outbox
+	docks   []dock
 	chans   []*Channel
 	remote  []*Channel   // channels from here to other processes, dirty in the last window
 	taken   []wire.Frame // frames that TakeRemote handed out last
@@ -120,18 +119,26 @@ func New(cfg Config, hosted []Actor, workers int) (*Engine, error) {
 	}
 	e := &Engine{cfg: cfg, actors: hosted, workers: max(1, workers), stop: clock.Never, Cut: clock.Never}
 	e.scratch = make([]scratch, e.workers)
+	for i := range e.scratch {
+		w := &e.scratch[i]
+		w.in.w, w.out.w = w, w
+		w.in.seed, w.in.far = cfg.Seed, len(hosted) >= hintActors
+	}
 	if len(hosted) >= hintActors {
 		e.hints = make([]Hinter, len(hosted))
 	}
 	n := len(hosted)
-	e.in, e.out, e.st = make([]Inbox, n), make([]Outbox, n), make([]Status, n)
+	e.docks, e.st = make([]dock, n), make([]Status, n)
 	e.next, e.work = make([]clock.Time, n), make([]clock.Time, n)
+	ends := 0
 	for d := range hosted {
-		e.in[d].seed = cfg.Seed
-		p := len(cfg.Cables[d])
-		table := make([]*Channel, 2*p)
-		e.in[d].ch, e.out[d].ch = table[:p:p], table[p:]
-		e.in[d].act = make([]uint64, (p+63)/64)
+		ends += 2 * len(cfg.Cables[d])
+	}
+	table := make([]*Channel, ends)
+	for d := range hosted {
+		n := 2 * len(cfg.Cables[d])
+		e.docks[d].init(table[:n:n])
+		table = table[n:]
 		e.next[d], e.work[d] = clock.Never, clock.Never
 		if hosted[d] != nil {
 			e.local = append(e.local, int32(d))
@@ -172,8 +179,8 @@ func (e *Engine) connect() error {
 			ch := newChannel(key, int32(d), c.Peer, uint16(p+1), uint16(c.PeerPort))
 			ch.remote = e.actors[c.Peer] == nil
 			e.chans = append(e.chans, ch)
-			e.out[d].ch[p] = ch
-			e.in[c.Peer].ch[c.PeerPort-1] = ch
+			e.docks[d].out()[p] = ch
+			e.docks[c.Peer].in()[c.PeerPort-1] = ch
 		}
 	}
 	return nil
@@ -372,12 +379,12 @@ const minParallel = 16
 // end; it touches nothing of any other. No frame it sends may arrive before
 // first.
 func (e *Engine) advance(d int32, end, first clock.Time, w *scratch) {
-	in, out, st := &e.in[d], &e.out[d], &e.st[d]
-	out.first, out.w, in.w = first, w, w
+	k, in, out, st := &e.docks[d], &w.in, &w.out, &e.st[d]
+	out.first, out.ch = first, k.out()
 	if len(out.ch) > hintPorts {
 		out.hint()
 	}
-	in.begin(end)
+	in.begin(k, end)
 	e.actors[d].Advance(end, in, out, st)
 	if in.next != clock.Never {
 		panic(fmt.Sprintf("actors: %s left arrivals before the window's end", e.cfg.Names[d]))
@@ -435,7 +442,7 @@ func (e *Engine) publish(w *scratch) {
 // show publishes one channel to a receiver that is not running.
 func (e *Engine) show(c *Channel) {
 	n, work := c.publish()
-	e.in[c.dst].mark(int(c.dstPort))
+	e.docks[c.dst].mark(int(c.dstPort))
 	e.next[c.dst] = min(e.next[c.dst], n)
 	e.work[c.dst] = min(e.work[c.dst], work)
 }

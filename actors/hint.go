@@ -23,9 +23,8 @@ func (e *Engine) hint(list []int32, i int) {
 	}
 	if k := i + 3; k < len(list) {
 		d := list[k]
-		mem.Of(&e.in[d])
-		mem.Of(&e.out[d])
-		mem.Of(&e.st[d])
+		mem.Own(unsafe.Pointer(&e.docks[d]), 1)
+		mem.Own(unsafe.Pointer(&e.st[d]), 1)
 		if h := e.hints[d]; h != nil {
 			h.Hint(0)
 		}
@@ -51,12 +50,15 @@ func (e *Engine) hint(list []int32, i int) {
 const hintPorts = 4
 
 func (e *Engine) hintChannels(d int32) {
-	if len(e.in[d].ch) > hintPorts {
+	k := &e.docks[d]
+	if len(k.cables) > 2*hintPorts {
 		return
 	}
-	for p := range e.in[d].ch {
-		mem.Own(unsafe.Pointer(e.in[d].ch[p]), 1)
-		mem.OwnAt(unsafe.Pointer(e.out[d].ch[p]), senderSide, 1)
+	for _, c := range k.in() {
+		mem.Own(unsafe.Pointer(c), 1)
+	}
+	for _, c := range k.out() {
+		mem.OwnAt(unsafe.Pointer(c), senderSide, 1)
 	}
 }
 
@@ -68,14 +70,42 @@ func (o *Outbox) hint() {
 	}
 }
 
+// hintHead asks for the published frames of the first chunk, and for the place of
+// the chunk behind it if there are more.
+func (c *Channel) hintHead() {
+	n, here := c.pub-c.popped, uint64(chunkFrames-c.hi)
+	if n == 0 {
+		return // its sender may be changing it
+	}
+	if n > here {
+		mem.Own(unsafe.Pointer(c.head), 1)
+	}
+	if here != 0 {
+		mem.Own(unsafe.Pointer(c.head.at(uint64(c.hi))), int(min(n, here)))
+	}
+}
+
+// Hint asks for the place of the next frames that Send puts on a port.
+func (o *Outbox) Hint(port int) { o.ch[port-1].hintTail() }
+
+func (c *Channel) hintTail() {
+	if c.tail != nil && c.ti < chunkFrames {
+		mem.Own(unsafe.Pointer(c.tail.at(uint64(c.ti))), int(min(chunkFrames-c.ti, hintSends)))
+	}
+}
+
+// hintSends is how many of the places of frames to come are asked for at most.
+const hintSends = 4
+
 func (e *Engine) hintFrames(d int32) {
-	if len(e.in[d].ch) > hintPorts {
+	k := &e.docks[d]
+	if len(k.cables) > 2*hintPorts {
 		return
 	}
-	for p := range e.in[d].ch {
-		if c := e.in[d].ch[p]; c.popped != c.pub { // else its sender may be changing it
-			mem.Own(unsafe.Pointer(c.head), 8)
-		}
-		mem.Own(unsafe.Pointer(e.out[d].ch[p].tail), 8)
+	for _, c := range k.in() {
+		c.hintHead()
+	}
+	for _, c := range k.out() {
+		c.hintTail()
 	}
 }

@@ -13,17 +13,43 @@ import (
 // itself, so a window is a merge of as many ordered lines as there are channels
 // with frames. A loser tree over their heads tells the earliest, and a take
 // plays the matches of one line anew ([merge]).
+//
+// A worker has one for all actors that it runs: of each it reads the dock alone.
 type Inbox struct {
-	ch   []*Channel // by port number - 1
-	act  []uint64   // ports with published frames
+	ch   []*Channel // of the actor that runs, by port number - 1
+	act  []uint64   // its ports with published frames
 	next clock.Time // arrival of the earliest frame of the window, Never = none left
 	merge
-	w *scratch
-	_ [8]byte // Take writes here: no line is also a neighbour's, which may run elsewhere
+	w   *scratch
+	far bool // see Far
+}
+
+// dock is where an actor's cables end: a cache line.
+type dock struct {
+	cables []*Channel // to its ports, then from them
+	act    []uint64   // ports with published frames
+	few    [1]uint64  // act of up to 64 ports
+	_      [8]byte
+}
+
+// in and out are the channels to and from the ports, by number - 1.
+func (k *dock) in() []*Channel  { return k.cables[:len(k.cables)/2] }
+func (k *dock) out() []*Channel { return k.cables[len(k.cables)/2:] }
+
+func (k *dock) mark(port int) { k.act[(port-1)>>6] |= 1 << ((port - 1) & 63) }
+
+// init gives a dock its places for channels.
+func (k *dock) init(cables []*Channel) {
+	k.cables, k.act = cables, k.few[:]
+	if n := (len(cables)/2 + 63) / 64; n != 1 {
+		k.act = make([]uint64, n)
+	}
 }
 
 // scratch is what a worker needs while it runs one actor after the other.
 type scratch struct {
+	in     Inbox
+	out    Outbox
 	line   []line
 	tree   []uint64
 	ties   []tie
@@ -32,13 +58,12 @@ type scratch struct {
 	pool   chunks
 	post   []post   // of rounds, by [rounds.of]
 	ran    int      // actors that had something to do in this visit
-	_      [24]byte // no line is also another worker's
+	_      [48]byte // no line is also another worker's
 }
 
-func (in *Inbox) mark(port int) { in.act[(port-1)>>6] |= 1 << ((port - 1) & 63) }
-
-// begin lines up what arrives before end.
-func (in *Inbox) begin(end clock.Time) {
+// begin lines up what arrives at a dock before end.
+func (in *Inbox) begin(k *dock, end clock.Time) {
+	in.ch, in.act = k.in(), k.act
 	in.line, in.end = in.w.line[:0], end
 	if len(in.ch) > hintPorts {
 		in.hint()
@@ -86,9 +111,7 @@ func (in *Inbox) hint() {
 	}
 	for w, b := range in.act {
 		for ; b != 0; b &= b - 1 {
-			if c := in.ch[w<<6+bits.TrailingZeros64(b)]; c.popped != c.pub { // else its sender may be changing it
-				mem.Own(unsafe.Pointer(c.head), 8)
-			}
+			in.ch[w<<6+bits.TrailingZeros64(b)].hintHead()
 		}
 	}
 }
@@ -199,6 +222,29 @@ func (in *Inbox) Take() (f *wire.Frame, port int) {
 		in.look()
 	}
 	return f, int(l.port)
+}
+
+// Far says whether the fabric is too large to stay in the processor's caches
+// from visit to visit, so that it pays to ask for memory ahead.
+func (in *Inbox) Far() bool { return in.far }
+
+// Peek returns the frame that Take will return next, and its port, where that is
+// known already: nil among several that tie and when none is left. It is for
+// hints at memory only.
+func (in *Inbox) Peek() (f *wire.Frame, port int) {
+	k := in.top & lineMask
+	if k >= uint64(len(in.line)) {
+		return nil, 0
+	}
+	l := &in.line[k]
+	return l.k.at(uint64(l.at)), int(l.port)
+}
+
+// Each visits the ports that have arrivals in the window, once each as a rule.
+func (in *Inbox) Each(visit func(port int)) {
+	for i := range in.line {
+		visit(int(in.line[i].port))
+	}
 }
 
 // takeLast is Take of the last frame of a chunk.

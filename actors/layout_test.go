@@ -11,7 +11,7 @@ import (
 // two sides do.
 func TestLinesAreNotShared(t *testing.T) {
 	for name, size := range map[string]uintptr{
-		"scratch": unsafe.Sizeof(scratch{}), "Inbox": unsafe.Sizeof(Inbox{}), "rest": unsafe.Sizeof(rest{}), "Channel": unsafe.Sizeof(Channel{}),
+		"scratch": unsafe.Sizeof(scratch{}), "dock": unsafe.Sizeof(dock{}), "Status": unsafe.Sizeof(Status{}), "rest": unsafe.Sizeof(rest{}), "Channel": unsafe.Sizeof(Channel{}),
 	} {
 		if size%mem.Line != 0 {
 			t.Errorf("%s has %d bytes: its neighbour in an array begins in its last line", name, size)

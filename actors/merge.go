@@ -122,7 +122,7 @@ func (l *line) turn() clock.Time {
 	here := min(l.more, chunkFrames)
 	l.at, l.stop, l.more = 0, uint8(here), l.more-here
 	if l.more > 0 {
-		mem.Prefetch(unsafe.Pointer(l.k.next), int(unsafe.Sizeof(chunk{}))/mem.Line)
+		mem.Prefetch(unsafe.Pointer(l.k.next), int(min(l.more, chunkFrames))+1)
 	}
 	return l.k.at(0).At
 }

@@ -20,6 +20,7 @@ func TestMergeEqualsSort(t *testing.T) {
 		port      int
 		id        uint64
 	}
+	told := 0
 	for seed := range int64(300) {
 		rnd := rand.New(rand.NewSource(seed))
 		ports, span := 1+rnd.Intn(20), 1+rnd.Intn(60)
@@ -33,13 +34,14 @@ func TestMergeEqualsSort(t *testing.T) {
 			return clock.Time(rnd.Intn(span))
 		}
 		w := &scratch{}
-		in := &Inbox{w: w, act: make([]uint64, 1)}
+		in, k := &Inbox{w: w}, &dock{}
+		k.init(make([]*Channel, 2*ports))
 		in.seed = uint64(seed)
 		var want []sent
 		for p := range ports {
 			c := newChannel(rnd.Uint64(), int32(p), 99, 1, uint16(p+1))
-			in.ch = append(in.ch, c)
-			in.mark(p + 1)
+			k.in()[p] = c
+			k.mark(p + 1)
 			var ats []clock.Time
 			for range rnd.Intn(30) {
 				ats = append(ats, draw())
@@ -52,7 +54,7 @@ func TestMergeEqualsSort(t *testing.T) {
 			}
 			for i := range rnd.Intn(20) * rnd.Intn(2) {
 				f := wire.Frame{At: draw(), A: rnd.Uint64()}
-				c.lateW = append(c.lateW, f)
+				c.lateW, c.extra = append(c.lateW, f), true
 				want = append(want, sent{f.At, clock.Mix(in.seed, c.key, uint64(f.At)), c.key, uint64(i) | 1<<63, p + 1, f.A})
 			}
 			c.publish()
@@ -62,9 +64,18 @@ func TestMergeEqualsSort(t *testing.T) {
 		})
 		n := 0
 		for _, end := range []clock.Time{clock.Time(span / 3), clock.Time(span / 2), clock.Time(span)} {
-			for in.begin(end); in.Next() != clock.Never; n++ {
+			for in.begin(k, end); in.Next() != clock.Never; n++ {
 				at := in.Next()
+				ahead, _ := in.Peek()
 				f, port := in.Take()
+				if ahead != nil && ahead != f && ahead.At != f.At {
+					t.Fatalf("seed %d: an arrival at %v was told ahead, %v came", seed, ahead.At, at)
+				}
+				if alone := (n == 0 || want[n-1].at < at) && (n+1 >= len(want) || at < want[n+1].at); alone && span <= 60 && want[n].ord>>63 == 0 {
+					if told++; ahead != f {
+						t.Fatalf("seed %d: arrival %d, alone at %v, was not told ahead", seed, n, at)
+					}
+				}
 				if n >= len(want) || at != want[n].at || f.At != at || port != want[n].port || f.A != want[n].id {
 					t.Fatalf("seed %d: arrival %d of %d at %v by port %d is not the one that sorting gives", seed, n, len(want), at, port)
 				}
@@ -72,10 +83,16 @@ func TestMergeEqualsSort(t *testing.T) {
 			if n < len(want) && want[n].at < end {
 				t.Fatalf("seed %d: an arrival at %v was left before %v", seed, want[n].at, end)
 			}
+			if f, _ := in.Peek(); f != nil {
+				t.Fatalf("seed %d: an arrival at %v is told where none is left before %v", seed, f.At, end)
+			}
 			in.rest(true)
 		}
 		if n != len(want) {
 			t.Fatalf("seed %d: %d arrivals of %d", seed, n, len(want))
 		}
+	}
+	if told < 500 {
+		t.Errorf("%d arrivals were alone: the test misses what it is for", told)
 	}
 }

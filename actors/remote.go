@@ -59,10 +59,10 @@ func (e *Engine) Deliver(r Remote) error {
 	if r.Dst < 0 || int(r.Dst) >= len(e.actors) || e.actors[r.Dst] == nil {
 		return fmt.Errorf("actors: batch for device %d, which is not hosted here", r.Dst)
 	}
-	if r.DstPort < 1 || int(r.DstPort) > len(e.in[r.Dst].ch) {
+	if r.DstPort < 1 || int(r.DstPort) > len(e.docks[r.Dst].in()) {
 		return fmt.Errorf("actors: batch for %s:%d, which does not exist", e.cfg.Names[r.Dst], r.DstPort)
 	}
-	c := e.in[r.Dst].ch[r.DstPort-1]
+	c := e.docks[r.Dst].in()[r.DstPort-1]
 	if c.src != r.Src || c.srcPort != r.SrcPort {
 		return fmt.Errorf("actors: batch for %s:%d from the wrong device %d:%d", e.cfg.Names[r.Dst], r.DstPort, r.Src, r.SrcPort)
 	}
@@ -85,14 +85,14 @@ func (e *Engine) Deliver(r Remote) error {
 		c.push(&r.Frames[i], &e.scratch[0].pool)
 	}
 	for i := range r.Late {
-		c.lateW = append(c.lateW, r.Late[i])
+		c.lateW, c.extra = append(c.lateW, r.Late[i]), true
 		c.newAt = min(c.newAt, r.Late[i].At)
 		if isWork(&r.Late[i]) {
 			c.workAt = min(c.workAt, r.Late[i].At)
 		}
 	}
 	n, w := c.publish()
-	e.in[c.dst].mark(int(c.dstPort))
+	e.docks[c.dst].mark(int(c.dstPort))
 	e.next[c.dst] = min(e.next[c.dst], n)
 	e.work[c.dst] = min(e.work[c.dst], w)
 	return nil

@@ -35,7 +35,7 @@ func (e *Engine) Status(d int32) Status { return e.st[d] }
 // InFlight counts frames and bytes still on the cable toward port p of hosted
 // device d, PFC apart.
 func (e *Engine) InFlight(d int32, p int) (frames, bytes uint64) {
-	c := e.in[d].ch[p-1]
+	c := e.docks[d].in()[p-1]
 	if c == nil {
 		return 0, 0
 	}
@@ -53,8 +53,8 @@ func (e *Engine) SnapshotDevice(d int32, w *snap.Writer) {
 	w.U64(st.Events)
 	w.U64(st.Hops)
 	e.actors[d].Snapshot(w)
-	w.Len(len(e.in[d].ch))
-	for _, c := range e.in[d].ch {
+	w.Len(len(e.docks[d].in()))
+	for _, c := range e.docks[d].in() {
 		c.snapshot(w)
 	}
 }
@@ -71,13 +71,13 @@ func (e *Engine) RestoreDevice(d int32, r *snap.Reader) error {
 	if err := e.actors[d].Restore(r); err != nil {
 		return fmt.Errorf("actors: restore %s: %w", e.cfg.Names[d], err)
 	}
-	r.Expect("port count of "+e.cfg.Names[d], r.Len(), len(e.in[d].ch))
-	for i, c := range e.in[d].ch {
+	r.Expect("port count of "+e.cfg.Names[d], r.Len(), len(e.docks[d].in()))
+	for i, c := range e.docks[d].in() {
 		if r.Err != nil {
 			break
 		}
 		c.restore(r, &e.scratch[0].pool)
-		e.in[d].mark(i + 1)
+		e.docks[d].mark(i + 1)
 	}
 	if r.Err != nil {
 		return fmt.Errorf("actors: restore %s: %w", e.cfg.Names[d], r.Err)

@@ -22,13 +22,13 @@ const mostKept = 1 << 16
 // TapTo returns a tap on what travels toward port p of hosted device d, nil
 // when there is no cable. An engine's Stride is set before.
 func (e *Engine) TapTo(d int32, p int) *Tap {
-	c := e.in[d].ch[p-1]
+	c := e.docks[d].in()[p-1]
 	if c == nil {
 		return nil
 	}
 	t := &Tap{c: c, frames: c.popped, late: c.lateN - uint64(len(c.lateQ))}
 	if e.Stride >= leastRound {
-		t.next, c.tap = c.tap, t
+		t.next, c.tap, c.extra = c.tap, t, true
 	}
 	return t
 }

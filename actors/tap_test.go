@@ -13,7 +13,7 @@ func TestTapKeepsSoMany(t *testing.T) {
 	const more = 5
 	c := newChannel(1, 0, 1, 1, 1)
 	x, second := &Tap{c: c}, &Tap{c: c}
-	x.next, c.tap = second, x
+	x.next, c.tap, c.extra = second, x, true
 	var pool chunks
 	at := clock.Time(0)
 	pass := func() { // published, and taken by its receiver before anybody reads

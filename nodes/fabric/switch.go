@@ -56,6 +56,7 @@ type Switch struct {
 	faults Faults
 	router Router
 
+	ahead   ahead
 	wait    waits
 	drops   [record.NumReasons]uint64
 	rec     []record.Record
@@ -197,6 +198,7 @@ func New(plan *topology.Plan, dev int32, o Options) *Switch {
 		s.work = newWakes(s.ranks(), 0)
 	}
 	s.timer = newAlarms(16*n, nil)
+	s.ahead = newAhead(len(s.groups), n)
 	s.live, s.only = make([][]uint16, len(s.groups)), make([]uint16, len(s.groups))
 	s.relive()
 	s.initWaits()
@@ -288,6 +290,10 @@ func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, s
 	if s.wait.counting {
 		s.wait.rest()
 	}
+	far := in.Far()
+	if far {
+		s.beginAhead(in, out)
+	}
 	for {
 		at, tw, tt := in.Next(), s.work.next(), s.timer.next()
 		if s.faults != nil {
@@ -303,6 +309,9 @@ func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, s
 		case at < end && at <= tw && at <= tt:
 			last = at
 			f, pn := in.Take()
+			if far {
+				s.lookAhead(in, out)
+			}
 			s.arrive(at, pn, f, out)
 		case tw < end && tw <= tt:
 			last = tw
@@ -332,7 +341,6 @@ func (s *Switch) look() {
 func (s *Switch) status(st *actors.Status) {
 	st.NextWork = s.nextWork()
 	st.Next = min(s.work.next(), s.timer.next())
-	st.NextFault = clock.Never
 	if s.faults != nil {
 		st.NextFault = s.faults.NextFault()
 		st.Next, st.NextWork = min(st.Next, s.faults.Next()), min(st.NextWork, s.faults.NextWork())
