@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/wire"
@@ -357,6 +358,9 @@ func (e *Engine) window(end clock.Time) {
 		if e.next[d] < end {
 			e.active = append(e.active, d)
 		}
+	}
+	if e.windows&1 != 0 {
+		slices.Reverse(e.active) // see turned
 	}
 	e.alone = e.pool == nil || len(e.active) < minParallel
 	if !e.alone {

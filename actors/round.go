@@ -23,6 +23,7 @@ import (
 // rounds is how a bipartite fabric is run.
 type rounds struct {
 	units []unit
+	back  bool    // this visit goes through units and free ones from the last to the first, see turned
 	free  []int32 // first colour, with neighbours in several units: spines
 	of    []int32 // by device: its unit; a free one has a number of its own behind them, one not hosted -1
 }
@@ -279,6 +280,9 @@ const (
 // visit runs some of the actors through a leg; the workers share it where enough
 // had something to do in the one before.
 func (e *Engine) visit(l *leg, who part) {
+	if who&hubs != 0 {
+		e.rounds.back = !e.rounds.back
+	}
 	if e.pool != nil && e.ran >= 2*minParallel {
 		e.pool.runLeg(e, l, who)
 		e.lend()
@@ -287,6 +291,7 @@ func (e *Engine) visit(l *leg, who part) {
 	w := &e.scratch[0]
 	if who&hubs != 0 {
 		for i := range e.rounds.units {
+			i = turned(i, len(e.rounds.units), e.rounds.back)
 			e.lead(l, i, w)
 			e.follow(l, e.rounds.units[i][1:], w)
 			e.settle(int32(i), w)
@@ -294,11 +299,21 @@ func (e *Engine) visit(l *leg, who part) {
 		e.publish(w)
 	}
 	if who&free != 0 {
-		for _, d := range e.rounds.free {
-			e.rove(l, d, w)
+		for i := range e.rounds.free {
+			e.rove(l, e.rounds.free[turned(i, len(e.rounds.free), e.rounds.back)], w)
 		}
 		e.publish(w)
 	}
+}
+
+// turned is place i of n in a visit that may go back. Every other visit does:
+// what the one before touched last is still near then, while going round and round
+// would find nothing in a cache that does not hold all of it.
+func turned(i, n int, back bool) int {
+	if back {
+		return n - 1 - i
+	}
+	return i
 }
 
 // lead runs the hub of a unit through a leg: then those behind it share nothing.

@@ -4,6 +4,7 @@ package actors
 // every visit so that what they touch stays near; then it takes of the others'.
 type shared struct {
 	own  [][]int32 // by worker
+	back bool      // taken from the last to the first, see turned
 	next []rest    // by worker: of its own
 	seen []uint64  // by task: what it had cost when tasks were dealt out last
 	cost []uint64  // since then
@@ -15,7 +16,8 @@ func newShared(workers int) shared {
 }
 
 // begin makes all tasks free to take.
-func (s *shared) begin() {
+func (s *shared) begin(back bool) {
+	s.back = back
 	for w := range s.next {
 		s.next[w].next.Store(0)
 	}
@@ -25,7 +27,7 @@ func (s *shared) begin() {
 func (s *shared) take(worker int) (task int, ok bool) {
 	own := s.own[worker]
 	if i := s.next[worker].next.Add(1) - 1; i < int64(len(own)) {
-		return int(own[i]), true
+		return int(own[turned(int(i), len(own), s.back)]), true
 	}
 	return 0, false
 }

@@ -56,15 +56,18 @@ func TestBalance(t *testing.T) {
 // Each task is taken once, whoever takes it.
 func TestShared(t *testing.T) {
 	s := newShared(3)
-	for range 2 {
+	for _, back := range []bool{false, true} {
 		s.balance(7, func(int) uint64 { return 1 })
-		s.begin()
+		s.begin(back)
 		var got []int
 		for i, ok := s.take(1); ok; i, ok = s.take(1) {
 			got = append(got, i)
 		}
 		if len(got) != len(s.own[1]) || s.left(1) {
 			t.Errorf("worker 1 took %v of its own %v", got, s.own[1])
+		}
+		if slices.IsSorted(got) == back {
+			t.Errorf("worker 1 took %v of %v with back %v", got, s.own[1], back)
 		}
 		for i, ok := s.steal(1); ok; i, ok = s.steal(1) {
 			got = append(got, i)

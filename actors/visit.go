@@ -12,8 +12,8 @@ func (p *pool) runLeg(e *Engine, l *leg, who part) {
 		p.units.balance(len(e.rounds.units), func(i int) uint64 { return e.st[e.rounds.units[i][0]].Events })
 		p.free.balance(len(e.rounds.free), func(i int) uint64 { return e.st[e.rounds.free[i]].Events })
 	}
-	p.units.begin()
-	p.free.begin()
+	p.units.begin(e.rounds.back)
+	p.free.begin(e.rounds.back)
 	if len(p.rest) < len(e.rounds.units) {
 		p.rest = make([]rest, len(e.rounds.units))
 	}
