@@ -106,7 +106,7 @@ type portState struct {
 
 	port port.Port
 	*portCold
-	_ [8]byte
+	_ [16]byte
 	q [8]queue
 	_ [64]byte
 }

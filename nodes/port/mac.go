@@ -18,8 +18,7 @@ type macRing struct {
 	mask   uint8 // so many places are in use, less one
 	base   clock.Time
 	more   *spill
-	_      [8]byte
-	few    [macPlaces]macPlace // two cache lines of a Port
+	few    [macPlaces]macPlace // the first on the port's own line, the others on the next two
 }
 
 // macPlaces is how many places there are, and macFrame the size of the frames that
@@ -30,9 +29,9 @@ const (
 )
 
 // places sets how many are in use for frames that take so long to the MAC: as few
-// lines of memory as will do.
+// lines of memory as will do. One is enough where a frame is at the MAC at once.
 func (m *macRing) places(egress, slot clock.Duration) {
-	n := 2
+	n := 1
 	for n < macPlaces && clock.Duration(n)*slot < egress {
 		n *= 2
 	}

@@ -13,7 +13,7 @@ import (
 
 // Port is a value; its zero is not usable, see [New].
 type Port struct {
-	// What every frame touches: a cache line, and macRing.few is the next one or two.
+	// What every frame touches: a cache line, and up to two more of macRing.few.
 	freeAt   clock.Time     // the scheduler may dequeue from here on
 	byteTime clock.Duration // exact time of a byte, 0 when it is no whole number
 	egress   clock.Duration // dequeue to MAC

@@ -9,7 +9,7 @@ import (
 // Lines that a frame touches: of an RNIC from its begin to its port, of a queue
 // pair that sends from its begin, of a responder.
 const (
-	hintRNIC = 9
+	hintRNIC = 8
 	hintReq  = 4
 	hintResp = 2
 )

@@ -52,7 +52,7 @@ type RNIC struct {
 
 	faults faultState
 	port   [1]txPort // unless there are more
-	_      [8]byte
+	_      [16]byte
 	fx     qp.Effects
 	_      [24]byte
 	two    [2]pair // unless there are more
