@@ -5,6 +5,7 @@ import (
 
 	"github.com/rocemu/rocemu/actors"
 	"github.com/rocemu/rocemu/actors/mem"
+	"github.com/rocemu/rocemu/clock"
 )
 
 // ahead is what memory was asked for in this visit. In a large fabric a switch
@@ -32,7 +33,7 @@ func first(set []uint64, i uint) bool {
 // beginAhead begins a visit: it asks for what arrivals touch of their ports.
 // Classes are taken as port 1 has them for what comes first: a wrong guess costs a
 // hint.
-func (s *Switch) beginAhead(in *actors.Inbox, out *actors.Outbox) {
+func (s *Switch) beginAhead(end clock.Time, in *actors.Inbox, out *actors.Outbox) {
 	clear(s.ahead.groups)
 	clear(s.ahead.ports)
 	f, _ := in.Peek()
@@ -40,11 +41,23 @@ func (s *Switch) beginAhead(in *actors.Inbox, out *actors.Outbox) {
 		return
 	}
 	m := &s.ports[0].maps
-	pg := int(m.tcToPG.of(m.dscpToTC[f.TOS>>2]))
+	tc := m.dscpToTC[f.TOS>>2]
+	pg, q := int(m.tcToPG.of(tc)), int(m.tcToQueue.of(tc))
+	for k, t := range s.work.when { // those that hold frames
+		if n := int(s.work.slot[k]) - len(s.ports) + 1; t < end && n > 0 {
+			first(s.ahead.ports, uint(n)-1)
+			s.fetch(n, q, out)
+		}
+	}
 	in.Each(func(port int) {
 		mem.Own(unsafe.Pointer(&s.ports[port-1]), 1)
 		mem.Own(unsafe.Pointer(&s.mmu.pg[(port-1)<<3+pg]), 1)
 	})
+	for k, t := range s.work.when {
+		if n := int(s.work.slot[k]) - len(s.ports) + 1; t < end && n > 0 {
+			s.ports[n-1].q[q].hint()
+		}
+	}
 	s.lookAhead(in, out)
 }
 
@@ -74,10 +87,14 @@ func (s *Switch) approach(some []uint16, dscp uint8, out *actors.Outbox) {
 		if !first(s.ahead.ports, uint(n)-1) {
 			continue
 		}
-		e := unsafe.Pointer(&s.ports[n-1])
-		mem.Own(e, 3)
-		mem.OwnAt(e, unsafe.Offsetof(portState{}.q)+uintptr(q)*unsafe.Sizeof(queue{}), 1)
-		mem.Own(unsafe.Pointer(&s.mmu.q[(int(n)-1)<<3+q]), 1)
-		out.Hint(int(n))
+		s.fetch(int(n), q, out)
 	}
+}
+
+func (s *Switch) fetch(n, q int, out *actors.Outbox) {
+	e := unsafe.Pointer(&s.ports[n-1])
+	mem.Own(e, 3)
+	mem.OwnAt(e, unsafe.Offsetof(portState{}.q)+uintptr(q)*unsafe.Sizeof(queue{}), 1)
+	mem.Own(unsafe.Pointer(&s.mmu.q[(n-1)<<3+q]), 1)
+	out.Hint(n)
 }

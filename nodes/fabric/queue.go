@@ -127,6 +127,15 @@ func (q *queue) grow(p *chunkPool) *qchunk {
 	return c
 }
 
+// hint asks for what the next pops touch.
+func (q *queue) hint() {
+	if q.head != nil {
+		n := min(int(q.n), chunkFrames-int(q.hi), 4)
+		mem.Own(unsafe.Pointer(q.head), 1)
+		mem.Own(unsafe.Pointer(&q.head.f[q.hi]), n)
+	}
+}
+
 // front returns the head frame; the queue must not be empty.
 func (q *queue) front() *wire.Frame { return &q.head.f[q.hi] }
 

@@ -292,7 +292,7 @@ func (s *Switch) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, s
 	}
 	far := in.Far()
 	if far {
-		s.beginAhead(in, out)
+		s.beginAhead(end, in, out)
 	}
 	for {
 		at, tw, tt := in.Next(), s.work.next(), s.timer.next()
