@@ -95,7 +95,7 @@ func (c *Channel) hintTail() {
 }
 
 // hintSends is how many of the places of frames to come are asked for at most.
-const hintSends = 4
+const hintSends = 3
 
 func (e *Engine) hintFrames(d int32) {
 	k := &e.docks[d]
