@@ -73,10 +73,11 @@ func (o *Outbox) hint() {
 // hintHead asks for the published frames of the first chunk, and for the place of
 // the chunk behind it if there are more.
 func (c *Channel) hintHead() {
-	n, here := c.pub-c.popped, uint64(chunkFrames-c.hi)
+	n := c.pub - c.popped
 	if n == 0 {
-		return // its sender may be changing it
+		return // its sender may be changing what follows
 	}
+	here := uint64(chunkFrames - c.hi)
 	if n > here {
 		mem.Own(unsafe.Pointer(c.head), 1)
 	}
