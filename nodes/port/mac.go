@@ -14,7 +14,7 @@ type macRing struct {
 	on     bool
 	paused uint8 // of the port: mask of priorities whose until is set
 	cuts   bool  // of the port: the peer cuts through
-	pos    uint8 // the place of few that was taken last
+	next   uint8 // the place of few to be taken next
 	mask   uint8 // so many places are in use, less one
 	base   clock.Time
 	more   *spill
@@ -42,7 +42,7 @@ func (m *macRing) places(egress, slot clock.Duration) {
 // the upper. One of zero is free.
 type macPlace uint64
 
-func newMacPlace(start, end uint64) macPlace { return macPlace(end<<32 | start&(1<<32-1)) }
+func newMacPlace(start, end uint64) macPlace { return macPlace(end<<32 | start) }
 
 func (p macPlace) start() uint32 { return uint32(p) }
 func (p macPlace) end() uint32   { return uint32(p >> 32) }
@@ -52,12 +52,12 @@ type macSpan struct{ start, end clock.Time }
 
 // crowd keeps a frame that does not go into the place of the oldest as it is.
 func (m *macRing) crowd(now clock.Time, s macSpan) {
-	if uint64(s.end-m.base) >= 1<<32 {
+	if uint64(s.end-m.base)>>32 != 0 {
 		m.rebase(now)
 	}
-	i := (m.pos + 1) & m.mask & (macPlaces - 1)
-	if e := uint64(s.end - m.base); e < 1<<32 && uint64(m.few[i].end()) <= uint64(now-m.base) {
-		m.few[i], m.pos = newMacPlace(uint64(s.start-m.base), e), i
+	i := m.next & (macPlaces - 1)
+	if e := uint64(s.end - m.base); e>>32 == 0 && uint64(m.few[i].end()) <= uint64(now-m.base) {
+		m.few[i], m.next = newMacPlace(uint64(s.start-m.base), e), (i+1)&m.mask
 		return
 	}
 	m.spill(now, s)
@@ -134,7 +134,7 @@ func (m *macRing) snapshot(w *snap.Writer) {
 	if !m.on {
 		return
 	}
-	w.U8(m.pos)
+	w.U8(m.next)
 	w.Time(m.base)
 	for _, p := range m.few[:m.mask+1] {
 		w.U64(uint64(p))
@@ -155,7 +155,7 @@ func (m *macRing) restore(r *snap.Reader) {
 	if m.on = r.Bool(); !m.on {
 		return
 	}
-	m.pos, m.base, m.more = r.U8(), r.Time(), nil
+	m.next, m.base, m.more = r.U8(), r.Time(), nil
 	for i := range m.few[:m.mask+1] {
 		m.few[i] = macPlace(r.U64())
 	}

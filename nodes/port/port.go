@@ -88,9 +88,9 @@ func (p *Port) Transmit(now clock.Time, f *wire.Frame) {
 		f.At = start + clock.Time(p.headTime()+p.flight)
 	}
 	if p.on { // the frame takes the place of the oldest in few, which has left as a rule
-		i, t := (p.pos+1)&p.mask&(macPlaces-1), uint64(last-p.base)
-		if q := &p.few[i]; t < 1<<32 && uint64(q.end()) <= uint64(now-p.base) {
-			*q, p.pos = newMacPlace(uint64(start-p.base), t), i
+		i, t := p.next&(macPlaces-1), uint64(last-p.base)
+		if q := &p.few[i]; t>>32 == 0 && uint64(q.end()) <= uint64(now-p.base) {
+			*q, p.next = newMacPlace(uint64(start-p.base), t), (i+1)&p.mask
 		} else {
 			p.crowd(now, macSpan{start, last})
 		}
