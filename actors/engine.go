@@ -366,6 +366,7 @@ func (e *Engine) window(end clock.Time) {
 	if !e.alone {
 		e.pool.run(e, end)
 	} else {
+		e.hintFirst(e.active)
 		for i, d := range e.active {
 			e.hint(e.active, i)
 			e.advance(d, end, end, &e.scratch[0])

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/rocemu/rocemu/actors/mem"
+	"github.com/rocemu/rocemu/clock"
 )
 
 // Hinter is an actor that can say which memory it will touch soon. Hint(0) is
@@ -15,35 +16,68 @@ type Hinter interface{ Hint(level int) }
 // processor's caches from window to window.
 const hintActors = 512
 
+// hintAhead is how many actors ahead memory is asked for: one for each level.
+const hintAhead = 3
+
 // hint asks for the memory of the actors that run after list[i]: the farther
-// away, the nearer to the root.
+// away, the nearer to the root. It is called from i = -hintAhead on.
 func (e *Engine) hint(list []int32, i int) {
 	if e.hints == nil {
 		return
 	}
-	if k := i + 3; k < len(list) {
-		d := list[k]
-		mem.Own(unsafe.Pointer(&e.docks[d]), 1)
-		mem.Own(unsafe.Pointer(&e.st[d]), 1)
-		if h := e.hints[d]; h != nil {
-			h.Hint(0)
-		}
-	}
-	if k := i + 2; k < len(list) {
-		d := list[k]
-		e.hintChannels(d)
-		if h := e.hints[d]; h != nil {
-			h.Hint(1)
-		}
-	}
-	if k := i + 1; k < len(list) {
-		d := list[k]
-		e.hintFrames(d)
-		if h := e.hints[d]; h != nil {
-			h.Hint(2)
+	for level := range hintAhead {
+		if k := i + hintAhead - level; k >= 0 && k < len(list) {
+			e.hintAt(list[k], level)
 		}
 	}
 }
+
+// hintFirst is hint before the first of list runs.
+func (e *Engine) hintFirst(list []int32) {
+	for i := -hintAhead; i < 0; i++ {
+		e.hint(list, i)
+	}
+}
+
+func (e *Engine) hintAt(d int32, level int) {
+	switch level {
+	case 0:
+		mem.Own(unsafe.Pointer(&e.docks[d]), 1)
+		mem.Own(unsafe.Pointer(&e.st[d]), 1)
+	case 1:
+		e.hintChannels(d)
+	case 2:
+		e.hintFrames(d)
+	}
+	if h := e.hints[d]; h != nil {
+		h.Hint(level)
+	}
+}
+
+// soon asks for what hub or free device d begins with, before another one runs. With
+// several workers it is not known yet whether it will run before end.
+func (e *Engine) soon(d int32, end clock.Time) {
+	if e.hints != nil && (e.pool != nil || e.next[d] < end) {
+		e.hintAt(d, 0)
+	}
+}
+
+// arrives asks for what that leads to, when d is about to run up to end: all at
+// once, before one is read after the other.
+func (e *Engine) arrives(d int32, end clock.Time) {
+	if e.hints == nil || e.next[d] >= end {
+		return
+	}
+	if c := e.docks[d].cables; len(c) > 2*hintPorts {
+		mem.Prefetch(unsafe.Pointer(&c[0]), min(len(c)*8/mem.Line+1, hintCables))
+	}
+	if h := e.hints[d]; h != nil {
+		h.Hint(1)
+	}
+}
+
+// hintCables is how many lines of a device's list of channels are asked for at most.
+const hintCables = 64
 
 // hintPorts is the number of ports up to which an actor's channels are asked
 // for before it runs; one with more asks for them itself, when it starts.

@@ -107,6 +107,7 @@ func (p *pool) work(worker int) {
 			return
 		}
 		mine := p.e.active[i:min(i+int(p.grab), len(p.e.active))]
+		p.e.hintFirst(mine)
 		for k, d := range mine {
 			p.e.hint(mine, k) // the actors beyond may be running elsewhere
 			p.e.advance(d, p.end, p.end, &p.e.scratch[worker])

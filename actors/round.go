@@ -290,17 +290,25 @@ func (e *Engine) visit(l *leg, who part) {
 	}
 	w := &e.scratch[0]
 	if who&hubs != 0 {
-		for i := range e.rounds.units {
-			i = turned(i, len(e.rounds.units), e.rounds.back)
+		n := len(e.rounds.units)
+		for k := range n {
+			i := turned(k, n, e.rounds.back)
 			e.lead(l, i, w)
+			if k+1 < n {
+				e.soon(e.rounds.units[turned(k+1, n, e.rounds.back)][0], l.hubTo)
+			}
 			e.follow(l, e.rounds.units[i][1:], w)
 			e.settle(int32(i), w)
 		}
 		e.publish(w)
 	}
 	if who&free != 0 {
-		for i := range e.rounds.free {
-			e.rove(l, e.rounds.free[turned(i, len(e.rounds.free), e.rounds.back)], w)
+		n := len(e.rounds.free)
+		for k := range n {
+			if k+1 < n {
+				e.soon(e.rounds.free[turned(k+1, n, e.rounds.back)], l.ownTo)
+			}
+			e.rove(l, e.rounds.free[turned(k, n, e.rounds.back)], w)
 		}
 		e.publish(w)
 	}
@@ -320,15 +328,23 @@ func turned(i, n int, back bool) int {
 func (e *Engine) lead(l *leg, i int, w *scratch) {
 	u := e.rounds.units[i]
 	e.hear(u[0])
-	e.hint(u, 0)
+	e.arrives(u[0], l.hubTo)
 	e.leap(u[0], l.hub, l.hubTo, w)
 	e.settle(int32(i), w)
 }
 
-// follow runs some of a unit behind its hub.
+// follow runs some of a unit behind its hub. It lists first those that have
+// something to do, so that memory is asked for ahead of these alone.
 func (e *Engine) follow(l *leg, some []int32, w *scratch) {
-	for k, d := range some {
-		e.hint(some, k)
+	w.busy = w.busy[:0]
+	for _, d := range some {
+		if e.next[d] < l.ownTo {
+			w.busy = append(w.busy, d)
+		}
+	}
+	e.hintFirst(w.busy)
+	for k, d := range w.busy {
+		e.hint(w.busy, k)
 		e.leap(d, l.own, l.ownTo, w)
 	}
 }
@@ -336,6 +352,7 @@ func (e *Engine) follow(l *leg, some []int32, w *scratch) {
 // rove runs a free device.
 func (e *Engine) rove(l *leg, d int32, w *scratch) {
 	e.hear(d)
+	e.arrives(d, l.ownTo)
 	e.leap(d, l.own, l.ownTo, w)
 }
 

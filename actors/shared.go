@@ -32,6 +32,15 @@ func (s *shared) take(worker int) (task int, ok bool) {
 	return 0, false
 }
 
+// peek is what a worker will take next of its own.
+func (s *shared) peek(worker int) (task int, ok bool) {
+	own := s.own[worker]
+	if i := s.next[worker].next.Load(); i < int64(len(own)) {
+		return int(own[turned(int(i), len(own), s.back)]), true
+	}
+	return 0, false
+}
+
 // left says whether a worker has any left of its own.
 func (s *shared) left(worker int) bool {
 	return s.next[worker].next.Load() < int64(len(s.own[worker]))

@@ -31,7 +31,9 @@ func (p *pool) visit(worker int, w *scratch) {
 	if p.who&hubs != 0 {
 		for i, ok := p.units.take(worker); ok; i, ok = p.units.take(worker) {
 			p.lead(i, w)
-			if last = i; p.units.left(worker) {
+			last = i
+			if next, ok := p.units.peek(worker); ok {
+				p.e.soon(p.e.rounds.units[next][0], p.leg.hubTo)
 				p.help(i, w)
 			}
 		}
@@ -39,6 +41,9 @@ func (p *pool) visit(worker int, w *scratch) {
 	}
 	if p.who&free != 0 {
 		for i, ok := p.free.take(worker); ok; i, ok = p.free.take(worker) {
+			if next, ok := p.free.peek(worker); ok {
+				p.e.soon(p.e.rounds.free[next], p.leg.ownTo)
+			}
 			p.rove(i, w)
 		}
 		if last >= 0 {

@@ -308,3 +308,23 @@ func TestLargeFabric(t *testing.T) {
 	}
 	t.Logf("16384 servers in %v", time.Since(begin))
 }
+
+// Switches with equal tables have one; a route given by hand to one of them makes
+// that one's own, and no other's.
+func TestEqualRoutesAreOne(t *testing.T) {
+	const text = "schema: 1\ntopology:\n  spines: 3\n  leaves: 2\n  servers: 2\n"
+	same := func(p *Plan, a, b string) bool { return &p.Device(a).Route[0] == &p.Device(b).Route[0] }
+	p := load(t, text)
+	if !same(p, "spine1", "spine2") || !same(p, "spine1", "spine3") || same(p, "leaf1", "leaf2") || same(p, "leaf1", "spine1") {
+		t.Error("the three spines, and they alone, must have one table")
+	}
+	p = load(t, text+"  routes: [{at: spine2, to: rnic1, via: \"spine2:2\"}]\n")
+	if !same(p, "spine1", "spine3") || same(p, "spine1", "spine2") {
+		t.Error("spine2 must have a table of its own, the others one")
+	}
+	for dev, want := range map[string]uint16{"spine1": 1, "spine2": 2, "spine3": 1} {
+		if d := p.Device(dev); !slices.Equal(d.Groups[d.Route[0]], []uint16{want}) {
+			t.Errorf("%s toward rnic1: ports %v", dev, d.Groups[d.Route[0]])
+		}
+	}
+}

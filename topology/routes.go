@@ -47,6 +47,25 @@ func (r *resolver) buildRoutes() {
 		}
 	}
 	r.staticRoutes(rt)
+	rt.share()
+}
+
+// share lets switches whose tables are equal, as those of spines are, have one: it
+// stays in a processor's caches from one to the next.
+func (rt *router) share() {
+	seen := map[uint64][]int16{}
+	for _, s := range rt.switches {
+		d := &rt.p.Devices[s]
+		h := uint64(len(d.Route))
+		for _, g := range d.Route {
+			h = (h ^ uint64(uint16(g))) * 0x100000001b3
+		}
+		if t, ok := seen[h]; !ok {
+			seen[h] = d.Route
+		} else if slices.Equal(t, d.Route) {
+			d.Route = t
+		}
+	}
 }
 
 // attached lists, by switch, the RNIC numbers whose port is on it.

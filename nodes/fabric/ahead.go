@@ -30,6 +30,34 @@ func first(set []uint64, i uint) bool {
 	return true
 }
 
+// Hint asks for what every visit touches of a switch itself (actors.Hinter): first
+// the switch, then its wake-ups and route groups.
+func (s *Switch) Hint(level int) {
+	switch level {
+	case 0:
+		mem.Own(unsafe.Pointer(s), int(unsafe.Sizeof(*s)+mem.Line-1)/mem.Line)
+	case 1:
+		ask(s.work.pair)
+		ask(s.work.when)
+		ask(s.work.slot)
+		ask(s.work.of)
+		ask(s.only)
+		ask(s.timer.heap)
+		mem.Own(unsafe.Pointer(s.mmu), int(unsafe.Sizeof(*s.mmu)+mem.Line-1)/mem.Line)
+	}
+}
+
+// ask hints at a whole slice, if it is not too long.
+func ask[T any](s []T) {
+	var t T
+	if n := len(s) * int(unsafe.Sizeof(t)); n > 0 {
+		mem.Own(unsafe.Pointer(unsafe.SliceData(s)), min((n+mem.Line-1)/mem.Line, askLines))
+	}
+}
+
+// askLines is how many lines of a slice are asked for at most.
+const askLines = 32
+
 // beginAhead begins a visit: it asks for what arrivals touch of their ports.
 // Classes are taken as port 1 has them for what comes first: a wrong guess costs a
 // hint.
@@ -75,7 +103,11 @@ func (s *Switch) lookAhead(in *actors.Inbox, out *actors.Outbox) {
 	g := uint(s.route[k])
 	if w := g >> 6; w < uint(len(s.ahead.groups)) && s.ahead.groups[w]>>(g&63)&1 == 0 {
 		s.ahead.groups[w] |= 1 << (g & 63)
-		s.approach(s.live[g], f.TOS>>2, out)
+		some := s.only[g : g+1]
+		if some[0] == 0 {
+			some = s.live[g]
+		}
+		s.approach(some, f.TOS>>2, out)
 	}
 }
 
