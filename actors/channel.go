@@ -29,27 +29,22 @@ func (k *chunk) at(i uint64) *wire.Frame {
 }
 
 // chunks are the free chunks of one worker, the last one used on top: what a
-// receiver has just read is still in the caches when the next frame is sent.
-type chunks struct {
-	top *chunk
-	n   int
-}
+// receiver has just read is still in the caches when the next frame is sent. They
+// are listed beside, because the first line of a chunk may be far away: next of the
+// last one of a channel says nothing.
+type chunks struct{ free []*chunk }
 
 func (p *chunks) get() *chunk {
-	c := p.top
-	if c == nil {
+	n := len(p.free) - 1
+	if n < 0 {
 		return new(chunk)
 	}
-	p.top, c.next = c.next, nil
-	p.n--
+	c := p.free[n]
+	p.free = p.free[:n]
 	return c
 }
 
-func (p *chunks) put(c *chunk) {
-	c.next = p.top
-	p.top = c
-	p.n++
-}
+func (p *chunks) put(c *chunk) { p.free = append(p.free, c) }
 
 // Channel is one direction of a cable: frames in the order of their arrival.
 // The sender appends during a window; the engine publishes at its end, and only
@@ -102,7 +97,7 @@ func newChannel(key uint64, src, dst int32, sp, dp uint16) *Channel {
 // push appends a frame whose At does not run back.
 func (c *Channel) push(f *wire.Frame, p *chunks) {
 	if f.At < c.lastAt {
-		c.runsBack(f)
+		c.runsBack(f.At)
 	}
 	c.lastAt = f.At
 	i := c.ti
@@ -115,8 +110,8 @@ func (c *Channel) push(f *wire.Frame, p *chunks) {
 	c.pushed++
 }
 
-func (c *Channel) runsBack(f *wire.Frame) {
-	panic(fmt.Sprintf("actors: arrival runs back on %d:%d: %v after %v", c.src, c.srcPort, f.At, c.lastAt))
+func (c *Channel) runsBack(at clock.Time) {
+	panic(fmt.Sprintf("actors: arrival runs back on %d:%d: %v after %v", c.src, c.srcPort, at, c.lastAt))
 }
 
 // grow adds a chunk. The receiver looks at head only when frames are published.
@@ -231,18 +226,23 @@ type Outbox struct {
 // Send puts a frame on the cable of a port. f.At is the arrival at the
 // receiver's state; it must not lie before the window's end nor before the
 // port's last frame.
-func (o *Outbox) Send(port int, f *wire.Frame) {
-	if f.At < o.first {
-		o.tooEarly(port, f)
+func (o *Outbox) Send(port int, f *wire.Frame) { o.SendAt(port, f, f.At, f.TTL) }
+
+// SendAt is Send of a frame that arrives at at with another TTL. It writes both to
+// the copy: a processor that has just written them to f would have the copying wait
+// until all that was written before has reached the cache.
+func (o *Outbox) SendAt(port int, f *wire.Frame, at clock.Time, ttl uint8) {
+	if at < o.first {
+		o.tooEarly(port, at)
 	}
 	c := o.ch[port-1]
-	if f.At < c.lastAt {
-		c.runsBack(f)
+	if at < c.lastAt {
+		c.runsBack(at)
 	}
 	if c.pushed == c.shown { // the first of the window
-		o.open(c, f.At)
+		o.open(c, at)
 	}
-	c.lastAt = f.At
+	c.lastAt = at
 	c.pushed++
 	i := c.ti // as push does
 	if i == chunkFrames {
@@ -250,7 +250,9 @@ func (o *Outbox) Send(port int, f *wire.Frame) {
 		i = 0
 	}
 	c.ti = i + 1
-	*c.tail.at(uint64(i)) = *f
+	d := c.tail.at(uint64(i))
+	*d = *f
+	d.At, d.TTL = at, ttl
 }
 
 func (o *Outbox) open(c *Channel, at clock.Time) {
@@ -261,15 +263,15 @@ func (o *Outbox) open(c *Channel, at clock.Time) {
 	c.open(at)
 }
 
-func (o *Outbox) tooEarly(port int, f *wire.Frame) {
-	panic(fmt.Sprintf("actors: port %d sends into the running window: %v < %v", port, f.At, o.first))
+func (o *Outbox) tooEarly(port int, at clock.Time) {
+	panic(fmt.Sprintf("actors: port %d sends into the running window: %v < %v", port, at, o.first))
 }
 
 // SendLate puts a frame that may overtake others of its port: PFC, or a frame
 // that a fault delayed.
 func (o *Outbox) SendLate(port int, f *wire.Frame) {
 	if f.At < o.first {
-		o.tooEarly(port, f)
+		o.tooEarly(port, f.At)
 	}
 	c := o.ch[port-1]
 	if !c.dirty {

@@ -414,14 +414,14 @@ func (e *Engine) publishAll() {
 func (e *Engine) lend() {
 	most, least := 0, 0
 	for i := range e.scratch {
-		if n := e.scratch[i].pool.n; n > e.scratch[most].pool.n {
+		if n := len(e.scratch[i].pool.free); n > len(e.scratch[most].pool.free) {
 			most = i
-		} else if n < e.scratch[least].pool.n {
+		} else if n < len(e.scratch[least].pool.free) {
 			least = i
 		}
 	}
 	from, to := &e.scratch[most].pool, &e.scratch[least].pool
-	if from.n > 2*to.n+chunkLend {
+	if len(from.free) > 2*len(to.free)+chunkLend {
 		for range chunkLend / 2 {
 			to.put(from.get())
 		}

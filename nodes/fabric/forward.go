@@ -115,7 +115,6 @@ func (s *Switch) forward(now clock.Time, pn int, in *portState, f *wire.Frame, d
 // store classifies a frame that goes out by port e, and stores it or sends it
 // straight on.
 func (s *Switch) store(now clock.Time, pn int, in *portState, f *wire.Frame, egress int, e *portState, out *actors.Outbox) {
-	f.TTL--
 	tc := in.maps.dscpToTC[f.TOS>>2]
 	pg, q := in.maps.tcToPG.of(tc), in.maps.tcToQueue.of(tc)
 	if e.maps.tcToQueue != in.maps.tcToQueue { // rarely: so that the queue need not wait for the port to come from memory
@@ -134,7 +133,7 @@ func (s *Switch) store(now clock.Time, pn int, in *portState, f *wire.Frame, egr
 		if l.marks() {
 			s.dequeueMark(e, q, f)
 		}
-		s.send(now, egress, e, l, f, out)
+		s.send(now, egress, e, l, f, f.TTL-1, out)
 		return
 	}
 	if why := s.mmu.Admit(gi, qi, cells); why != record.NoReason {
@@ -142,7 +141,7 @@ func (s *Switch) store(now clock.Time, pn int, in *portState, f *wire.Frame, egr
 		s.announce(now, out)
 		return
 	}
-	l.push(&s.pool, f, stored{int32(gi), cells})
+	l.push(&s.pool, f, stored{int32(gi), cells}).TTL-- // of the copy, see SendAt
 	e.nonEmpty |= 1 << (q & 7)
 	s.wait.enter(now, l.row, pn-1)
 	s.chain.Mix(now, frameKey(f, pn), frameBody(f)^uint64(egress)<<40^uint64(q)<<52)
@@ -357,7 +356,7 @@ func (s *Switch) serve(now clock.Time, i int, out *actors.Outbox) {
 	if l.marks() {
 		s.dequeueMark(e, q, f)
 	}
-	s.send(now, i+1, e, l, f, out)
+	s.send(now, i+1, e, l, f, f.TTL, out)
 	if len(s.mmu.changed) != 0 {
 		s.announce(now, out)
 	}
@@ -365,17 +364,18 @@ func (s *Switch) serve(now clock.Time, i int, out *actors.Outbox) {
 }
 
 // send puts a frame onto the cable.
-func (s *Switch) send(now clock.Time, pn int, e *portState, q *queue, f *wire.Frame, out *actors.Outbox) {
-	e.port.Transmit(now, f)
+func (s *Switch) send(now clock.Time, pn int, e *portState, q *queue, f *wire.Frame, ttl uint8, out *actors.Outbox) {
+	at := e.port.Depart(now, f.Len)
 	s.lastWork = now
 	e.tx.add(f.Len)
 	q.sent++
 	s.hops++
-	s.chain.Mix(now, frameKey(f, pn)^1<<63, frameBody(f)^uint64(f.At))
+	s.chain.Mix(now, frameKey(f, pn)^1<<63, frameBody(f)^uint64(at))
 	if !e.seam {
-		out.Send(pn, f)
+		out.SendAt(pn, f, at, ttl)
 		return
 	}
+	f.At, f.TTL = at, ttl
 	s.throughWire(now, pn, e, f, out)
 }
 

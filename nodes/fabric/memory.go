@@ -15,6 +15,7 @@ func (s *Switch) memory() MMUConfig {
 		Shared:       int32(sw.BufferBytes / cell / int64(n)),
 		HeadroomPool: int32(sw.HeadroomPool / cell / int64(n)),
 	}
+	c.PGs, c.Queues = make([]PGConfig, 0, 8*len(s.ports)), make([]QueueConfig, 0, 8*len(s.ports))
 	var reserved int64
 	for i := range s.ports {
 		p := &s.ports[i]

@@ -29,11 +29,11 @@ type qchunk struct {
 // the caches.
 func (c *qchunk) ask() { mem.Prefetch(unsafe.Pointer(c), int(unsafe.Sizeof(*c))/mem.Line) }
 
-// chunkPool recycles a device's chunks. It keeps at most as many free ones as
-// are in use plus spareChunks, so memory follows the queued frames down again.
+// chunkPool recycles a device's chunks, the last one used first. It keeps at most
+// as many free ones as are in use plus spareChunks, so memory follows the queued
+// frames down again. next of the last chunk of a queue says nothing.
 type chunkPool struct {
-	free      *qchunk
-	nFree     int
+	free      []*qchunk
 	nUsed     int
 	allocated uint64
 }
@@ -42,9 +42,9 @@ const spareChunks = 64
 
 func (p *chunkPool) get() *qchunk {
 	p.nUsed++
-	if c := p.free; c != nil {
-		p.free, c.next = c.next, nil
-		p.nFree--
+	if n := len(p.free) - 1; n >= 0 {
+		c := p.free[n]
+		p.free = p.free[:n]
 		return c
 	}
 	p.allocated++
@@ -53,16 +53,12 @@ func (p *chunkPool) get() *qchunk {
 
 func (p *chunkPool) put(c *qchunk) {
 	p.nUsed--
-	if p.nFree >= p.nUsed+spareChunks { // this one and one more to the garbage collector
-		if p.free != nil {
-			p.free = p.free.next
-			p.nFree--
-		}
+	if n := len(p.free); n >= p.nUsed+spareChunks { // this one and one more to the garbage collector
+		c.next, p.free[n-1].next, p.free[n-1] = nil, nil, nil // they keep no others
+		p.free = p.free[:n-1]
 		return
 	}
-	c.next = p.free
-	p.free = c
-	p.nFree++
+	p.free = append(p.free, c)
 }
 
 // queue is one egress queue: frames in order of admission. bytes is the sum of
@@ -102,16 +98,19 @@ func (q *queue) setAQM(w *WRED) {
 // marks reports whether a frame that leaves may be marked.
 func (q *queue) marks() bool { return q.aqm&aqmDequeue != 0 && q.bytes > q.markAbove }
 
-func (q *queue) push(p *chunkPool, f *wire.Frame, m stored) {
+// push adds a frame and returns the copy.
+func (q *queue) push(p *chunkPool, f *wire.Frame, m stored) *wire.Frame {
 	c, i := q.tail, q.ti
 	if c == nil || i == chunkFrames {
 		c, i = q.grow(p), 0
 	}
-	c.f[i] = *f
+	d := &c.f[i]
+	*d = *f
 	c.meta[i] = m
 	q.ti = i + 1
 	q.n++
 	q.bytes += int64(f.Len)
+	return d
 }
 
 // grow adds a chunk at the end.
@@ -158,7 +157,7 @@ func (q *queue) shrink(p *chunkPool) {
 	q.head, q.hi = c.next, 0
 	if q.n == 0 {
 		q.head, q.tail, q.ti = nil, nil, 0
-	} else if q.head.next != nil {
+	} else if q.head != q.tail {
 		q.head.next.ask()
 	}
 	p.put(c)

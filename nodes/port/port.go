@@ -72,10 +72,14 @@ func (p *Port) Slot(n int64) clock.Duration {
 	return d
 }
 
-// Transmit dequeues f at now, which must not lie before FreeAt: it sets f.At
-// and moves FreeAt on by (L+20)·8/R with the remainder carried.
-func (p *Port) Transmit(now clock.Time, f *wire.Frame) {
-	n := clock.Duration(f.Len) + wire.Overhead
+// Transmit dequeues f at now and sets f.At, see Depart.
+func (p *Port) Transmit(now clock.Time, f *wire.Frame) { f.At = p.Depart(now, f.Len) }
+
+// Depart dequeues a frame of length l at now, which must not lie before FreeAt, and
+// returns when it arrives at the peer. It moves FreeAt on by (L+20)·8/R with the
+// remainder carried.
+func (p *Port) Depart(now clock.Time, l uint16) (at clock.Time) {
+	n := clock.Duration(l) + wire.Overhead
 	d := n * p.byteTime
 	if p.byteTime == 0 {
 		d = p.inexact(now, n)
@@ -83,9 +87,9 @@ func (p *Port) Transmit(now clock.Time, f *wire.Frame) {
 	p.freeAt = now + clock.Time(d)
 	start := now + clock.Time(p.egress)
 	last := start + clock.Time(d)
-	f.At = last + clock.Time(p.flight)
+	at = last + clock.Time(p.flight)
 	if p.cuts {
-		f.At = start + clock.Time(p.headTime()+p.flight)
+		at = start + clock.Time(p.headTime()+p.flight)
 	}
 	if p.on { // the frame takes the place of the oldest in few, which has left as a rule
 		i, t := p.next&(macPlaces-1), uint64(last-p.base)
@@ -95,6 +99,7 @@ func (p *Port) Transmit(now clock.Time, f *wire.Frame) {
 			p.crowd(now, macSpan{start, last})
 		}
 	}
+	return at
 }
 
 // Aside gives an extra frame the times it would have after what is being sent,
