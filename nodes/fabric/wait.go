@@ -18,7 +18,7 @@ type waits struct {
 	idx      []int16 // port·8+queue → row, -1 = not tracked
 	held     []uint32
 	since    []clock.Time // when held became positive; kept only while some PG is in XOFF
-	n        int          // ports
+	n, rows  int          // ports; queues that are tracked
 	xoffs    int          // PGs in XOFF, as announced
 	counting bool         // held is up to date
 	calm     int          // visits since some PG was in XOFF
@@ -43,7 +43,9 @@ func (s *Switch) countWaits() {
 	if w.calm = 0; w.counting {
 		return
 	}
-	w.counting = true
+	if w.counting = true; w.held == nil { // in most switches never
+		w.held, w.since = make([]uint32, w.rows*w.n), make([]clock.Time, w.rows*w.n)
+	}
 	clear(w.held)
 	for i := range s.ports {
 		for k := range s.ports[i].q {
@@ -59,7 +61,6 @@ func (s *Switch) initWaits() {
 	w := &s.wait
 	w.n = len(s.ports)
 	w.idx = make([]int16, 8*w.n)
-	rows := 0
 	tcs := s.losslessClasses()
 	for i := range s.ports {
 		p := &s.ports[i]
@@ -68,16 +69,14 @@ func (s *Switch) initWaits() {
 		}
 		for m := tcs; m != 0; m &= m - 1 {
 			if q := int(p.maps.tcToQueue.of(uint8(firstBit(m)))); w.idx[i<<3+q] < 0 {
-				w.idx[i<<3+q] = int16(rows)
-				rows++
+				w.idx[i<<3+q] = int16(w.rows)
+				w.rows++
 			}
 		}
 	}
 	for k, r := range w.idx {
 		s.ports[k>>3].q[k&7].row = int32(r) * int32(w.n)
 	}
-	w.held = make([]uint32, rows*w.n)
-	w.since = make([]clock.Time, rows*w.n)
 }
 
 // losslessClasses is the mask of traffic classes that some port puts into a
