@@ -441,7 +441,7 @@ func (e *Engine) publish(w *scratch) {
 		}
 		e.show(c)
 	}
-	w.dirty = w.dirty[:0]
+	w.dirty, w.away = w.dirty[:0], 0
 }
 
 // show publishes one channel to a receiver that is not running.

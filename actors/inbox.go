@@ -55,11 +55,12 @@ type scratch struct {
 	ties   []tie
 	copied []*chunk   // late frames of this actor's window
 	dirty  []*Channel // channels with frames of this window
+	away   int        // so many of dirty lead out of the unit that runs
 	busy   []int32    // of a unit, those that have something to do in this visit
 	pool   chunks
-	post   []post   // of rounds, by [rounds.of]
-	ran    int      // actors that had something to do in this visit
-	_      [16]byte // no line is also another worker's
+	post   []post  // of rounds, by [rounds.of]
+	ran    int     // actors that had something to do in this visit
+	_      [8]byte // no line is also another worker's
 }
 
 // begin lines up what arrives at a dock before end.

@@ -27,7 +27,7 @@ func (e *Engine) send(w *scratch) {
 		p := &w.post[e.rounds.of[c.dst]]
 		p.ch = append(p.ch, c)
 	}
-	w.dirty = w.dirty[:k]
+	w.dirty, w.away = w.dirty[:k], k
 }
 
 // hear publishes what was posted to a hub or free device.

@@ -365,10 +365,11 @@ func (e *Engine) leap(d int32, from, end clock.Time, w *scratch) {
 	e.advance(d, end, max(from, 0).Add(e.cfg.Window), w)
 }
 
-// settle publishes what stays inside a unit.
+// settle publishes what stays inside a unit. What was looked at before goes
+// elsewhere, and to no unit: hubs have neighbours of their own unit and free ones.
 func (e *Engine) settle(unit int32, w *scratch) {
-	k := 0
-	for _, c := range w.dirty {
+	k := w.away
+	for _, c := range w.dirty[k:] {
 		if e.rounds.of[c.dst] == unit {
 			e.show(c)
 		} else {
@@ -376,5 +377,5 @@ func (e *Engine) settle(unit int32, w *scratch) {
 			k++
 		}
 	}
-	w.dirty = w.dirty[:k]
+	w.dirty, w.away = w.dirty[:k], k
 }
