@@ -2,5 +2,5 @@
 
 package coord
 
-// raceDetector: this program was built with -race.
-const raceDetector = true
+// RaceDetector: this program was built with -race.
+const RaceDetector = true
