@@ -167,7 +167,7 @@ func newNP(n *topology.NIC) cc.NP {
 
 // marked is the notification point: data came with CE.
 func (r *RNIC) marked(now clock.Time, p *pair) {
-	r.st.ecnMarked++
+	r.moved.ecnMarked++
 	if r.nic.Congestion == "dcqcn" && r.np.Mark(now, p.q.QPN(), r.k, p.peer) {
 		r.sendCNP(now, p)
 	}

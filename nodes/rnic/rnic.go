@@ -39,16 +39,15 @@ type RNIC struct {
 	pauses       bool  // some pause ran since the start: look for its end
 	gates        bool  // flows here wait for messages of others
 
-	data ring   // senders that may have a packet, in turn
-	acks ring   // pairs with an ACK, NAK or atomic response due
-	wake agenda // TCP: timers and pacing
-	cnpN int    // frames in cnps
+	data  ring   // senders that may have a packet, in turn
+	acks  ring   // pairs with an ACK, NAK or atomic response due
+	wake  agenda // TCP: timers and pacing
+	cnpN  int32  // frames in cnps
+	waits int32  // responders with a response that waits for a timer
 
 	pairWake wakes // pairs: timers and pacing
-	waits    int64 // responders with a response that waits for a timer
-
-	moved counts
-	start agenda // flows: starts, intervals
+	moved    counts
+	start    agenda // flows: starts, intervals
 
 	faults faultState
 	port   [1]txPort // unless there are more
@@ -92,9 +91,12 @@ type cold struct {
 	findings []report.Finding
 }
 
-// counts are the frames that went through each port; what else is counted of
-// every frame follows from them (see stats.derive).
-type counts struct{ sent, delivered [2]report.Count }
+// counts are the frames that went through each port, and those that came with a
+// mark; what else is counted of every frame follows from them (see stats.derive).
+type counts struct {
+	ecnMarked       uint64 // arrivals with a mark
+	sent, delivered [2]report.Count
+}
 
 // txPort is a port with what the RNIC keeps of it. The port begins a cache line.
 type txPort struct {
@@ -179,7 +181,9 @@ func (r *RNIC) Chain() actors.Chain { return r.chain }
 // Advance runs all events before end (see actors.Actor). Same-instant order:
 // faults, arrivals, dequeues, timers, work.
 func (r *RNIC) Advance(end clock.Time, in *actors.Inbox, out *actors.Outbox, st *actors.Status) {
-	r.out = out
+	if r.out != out { // the first look at r is at its first line, which Hint has asked for
+		r.out = out
+	}
 	last := st.LastEvent
 	for {
 		at, class := r.nextOwn()
@@ -366,7 +370,7 @@ func (r *RNIC) TakeRecords(dst []record.Record) []record.Record {
 
 // stats are the RNIC's own counters beyond the transport's.
 type stats struct {
-	ecnMarked                              uint64
+	ecnMarked                              uint64 // follows from what moved, as the next four do
 	txPackets, rxPackets, txBytes, rxBytes uint64 // follow from what moved, as originated and consumed do
 	rxPause, txPause, rxResume             [8]uint64
 	rxPauseTime                            [8]clock.Duration
@@ -385,6 +389,7 @@ type stats struct {
 // derive fills in the counters that follow from the frames that went through
 // the ports.
 func (t *stats) derive(m *counts) {
+	t.ecnMarked = m.ecnMarked
 	t.originated, t.consumed = plus(m.sent[0], m.sent[1]), plus(m.delivered[0], m.delivered[1])
 	t.originated.Bytes += t.cut
 	t.txPackets, t.txBytes = t.originated.Frames-t.txOther.Frames, t.originated.Bytes-t.txOther.Bytes
@@ -393,6 +398,7 @@ func (t *stats) derive(m *counts) {
 
 // restored finds what derive needs in what it made.
 func (t *stats) restored(m *counts) {
+	m.ecnMarked = t.ecnMarked
 	t.cut = t.originated.Bytes - plus(m.sent[0], m.sent[1]).Bytes
 	t.txOther = report.Count{Frames: t.originated.Frames - t.txPackets, Bytes: t.originated.Bytes - t.txBytes}
 	t.rxOther = report.Count{Frames: t.consumed.Frames - t.rxPackets, Bytes: t.consumed.Bytes - t.rxBytes}

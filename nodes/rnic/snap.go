@@ -45,7 +45,7 @@ func (r *RNIC) Snapshot(w *snap.Writer) {
 		w.U64(*f.Get(&r.cnt))
 	}
 	w.B = r.np.AppendState(w.B)
-	r.st.snapshot(w, &r.moved, r.waits)
+	r.st.snapshot(w, &r.moved, int64(r.waits))
 	w.Bool(r.pauses)
 	w.U32(r.recSeq)
 	w.U64(r.recLost)
@@ -89,7 +89,7 @@ func (r *RNIC) Restore(s *snap.Reader) error {
 		r.held[i].restore(s)
 	}
 	r.cnps = make([]wire.Frame, s.Len())
-	r.cnpN = len(r.cnps)
+	r.cnpN = int32(len(r.cnps))
 	for i := range r.cnps {
 		s.Frame(&r.cnps[i])
 	}
@@ -107,7 +107,7 @@ func (r *RNIC) Restore(s *snap.Reader) error {
 	if s.Err == nil {
 		s.B, s.Err = r.np.ReadState(s.B)
 	}
-	r.waits = r.st.restore(s, &r.moved)
+	r.waits = int32(r.st.restore(s, &r.moved))
 	r.pauses = s.Bool()
 	r.recSeq = s.U32()
 	r.recLost = s.U64()
