@@ -349,6 +349,7 @@ func (s *Switch) serve(now clock.Time, i int, out *actors.Outbox) {
 		e.nonEmpty &^= 1 << q
 		if e.turns {
 			e.sched.Empty(int(q))
+			e.turns = e.nonEmpty != 0 // no empty queue has a deficit
 		}
 	}
 	s.wait.leave(l.row, int(m.pg)>>3)

@@ -4,6 +4,7 @@ import (
 	"math/rand"
 	"testing"
 
+	"github.com/rocemu/rocemu/clock"
 	"github.com/rocemu/rocemu/nodes/wire"
 	"github.com/rocemu/rocemu/topology"
 )
@@ -100,5 +101,42 @@ func TestQueueFIFO(t *testing.T) {
 	}
 	if pool.nUsed != 0 || len(pool.free) > spareChunks {
 		t.Errorf("%d chunks in use, %d kept", pool.nUsed, len(pool.free))
+	}
+}
+
+// TestNoEmptyQueueHasADeficit: while a port has chosen among queues, one that ran
+// empty has no deficit; once all are empty nothing of it is left, and it is looked
+// at no more until the port chooses again.
+func TestNoEmptyQueueHasADeficit(t *testing.T) {
+	l := pair(t)
+	l.hosts["a"].send(stream{to: 2, len: 1000, dscp: 3, gap: 250 * ns, end: clock.Time(1900 * us)})
+	l.hosts["a"].send(stream{to: 2, len: 700, dscp: 4, gap: 400 * ns, end: clock.Time(1900 * us)})
+	for i := range 8 { // pauses gather frames of one class or the other
+		from := clock.Time(i) * clock.Time(200*us)
+		l.hosts["b"].rules = append(l.hosts["b"].rules, &pauseRule{prio: 3 + i%2, quanta: 4000, from: from, to: from.Add(20 * us)})
+	}
+	l.build(1, 0)
+	s := l.sws["leaf1"]
+	chose, rested := 0, 0
+	for i, was := 1, false; i <= 4000; i++ {
+		l.phase(clock.Duration(i) * us / 2)
+		for k := range s.ports {
+			p := &s.ports[k]
+			for q, d := range p.sched.deficit {
+				if d != 0 && (p.q[q].n == 0 || !p.turns) {
+					t.Fatalf("step %d: queue %d of port %d has a deficit of %d, %d frames, turns %v", i, q, k+1, d, p.q[q].n, p.turns)
+				}
+			}
+		}
+		if now := s.ports[1].turns; now != was {
+			if was = now; now {
+				chose++
+			} else {
+				rested++
+			}
+		}
+	}
+	if chose < 3 || rested < 3 {
+		t.Errorf("the port began to choose %d times and ended %d times", chose, rested)
 	}
 }
