@@ -60,7 +60,14 @@ func TestShared(t *testing.T) {
 		s.balance(7, func(int) uint64 { return 1 })
 		s.begin(back)
 		var got []int
-		for i, ok := s.take(1); ok; i, ok = s.take(1) {
+		for next, more := s.peek(1); ; next, more = s.peek(1) {
+			i, ok := s.take(1)
+			if ok != more || i != next {
+				t.Errorf("worker 1 took %d, %v where it was to take %d, %v", i, ok, next, more)
+			}
+			if !ok {
+				break
+			}
 			got = append(got, i)
 		}
 		if len(got) != len(s.own[1]) || s.left(1) {

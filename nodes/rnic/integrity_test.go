@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rocemu/rocemu/actors/snap"
 	"github.com/rocemu/rocemu/nodes/rnic/qp"
 	"github.com/rocemu/rocemu/nodes/wire"
 	"github.com/rocemu/rocemu/report"
@@ -85,6 +86,20 @@ func TestIntegrity(t *testing.T) {
 			if a.cnt.IntegrityErrors+b.cnt.IntegrityErrors != uint64(flipped) || n < 3 {
 				t.Errorf("verb %d: %d frames with content, counters %d and %d", verb, n, a.cnt.IntegrityErrors, b.cnt.IntegrityErrors)
 			}
+		}
+	}
+}
+
+// A state in which more responders wait than there are is refused.
+func TestWaitsOfAStateAreBounded(t *testing.T) {
+	for waits, ok := range map[int32]bool{0: true, 1: true, 2: false, -1: false, 1<<31 - 1: false} {
+		a, _ := twins(t)
+		a.waits = waits
+		var w snap.Writer
+		a.Snapshot(&w)
+		b, _ := twins(t)
+		if err := b.Restore(&snap.Reader{B: w.B}); (err == nil) != ok {
+			t.Errorf("%d that wait of one queue pair: %v", waits, err)
 		}
 	}
 }

@@ -107,7 +107,11 @@ func (r *RNIC) Restore(s *snap.Reader) error {
 	if s.Err == nil {
 		s.B, s.Err = r.np.ReadState(s.B)
 	}
-	r.waits = int32(r.st.restore(s, &r.moved))
+	waits, most := r.st.restore(s, &r.moved), int64(len(r.pairs)+len(r.sinks))
+	if waits < 0 || waits > most {
+		s.Expect("responders that wait", int(waits), int(most))
+	}
+	r.waits = int32(waits)
 	r.pauses = s.Bool()
 	r.recSeq = s.U32()
 	r.recLost = s.U64()
